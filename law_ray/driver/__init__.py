@@ -1,0 +1,258 @@
+"""Runs on Ray: the calls that start and follow a driver actor. This package alone imports Ray.
+
+The client (`minimize`, `resume`) starts or joins a cluster and follows a driver actor on its own node; the actor holds
+the run folder, chooses the batches and submits one task a trial; the tasks call the objective.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import ray
+from ray.exceptions import RayError, RayTaskError
+from tqdm import tqdm
+
+from law_ray import journal
+from law_ray.driver.actor import slots, start_driver
+from law_ray.errors import InputError, RunError
+from law_ray.optimizer import Trial
+from law_ray.run import Settings, folder_for, replayed, settings_of, spans
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POLL = 0.2  # seconds between two looks at the driver
+LOG_INTERVAL = 30  # seconds between two progress lines where nobody watches
+OBJECT_STORE = 200_000_000  # bytes of a local cluster's object store; more if the objective needs it
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to."""
+
+    best: Trial
+    history: "pd.DataFrame"
+    out: Path
+    evaluations: int  # told and failed
+    rounds: int  # model-based
+    seconds_asking: float
+    seconds_evaluating: float
+    stop_reason: str
+
+
+def minimize(
+    objective: Callable[..., Any],
+    n_items: int | None = None,
+    *,
+    evals: int,
+    batch_size: int | str = "auto",
+    method: str = "law-est",
+    seed: int = 0,
+    n_init: int = 20,
+    maximize: bool = False,
+    mode: str = "sync",
+    out: str | Path | None = None,
+    timeout: float | None = None,
+    max_time: float | None = None,
+    target: float | None = None,
+    patience: int | None = None,
+    num_cpus: float = 1,
+    address: str | None = None,
+    progress: bool = True,
+    source: dict[str, Any] | None = None,
+) -> Result:
+    """Find the ordering with the least (or, with `maximize`, largest) value of an expensive black box, on Ray.
+
+    objective: f(permutation) or f(permutation, rng) -> float or (float, standard_error), see `objectives.Objective`;
+    an evaluation that raises, or returns no finite number, fails alone. n_items: the size of the permutations, unless
+    the objective has it. evals: how many evaluations to make, the n_init random ones and failures among them.
+    batch_size: "auto" makes it the CPUs of the cluster / num_cpus, read anew each round. num_cpus: CPUs (and threads)
+    of one evaluation. timeout: seconds an evaluation may take before it is stopped and failed. Stop early after
+    max_time seconds, at a value of target or better, or after patience rounds that brought nothing better; what was
+    still running is then left to `resume`. out: the run folder, by default a new one in law-ray-runs, where every
+    result is journaled. address: of a Ray cluster to join; by default the one `ray.init` connected to, else one
+    started on this machine. source: the name and options by which `objectives.load` finds the objective again.
+
+    Raises InputError for a bad argument and RunError when the run fails. Results depend on the seed, the batch size and
+    the number of threads, not on the workers.
+    """
+    settings = Settings(
+        n_items=_n_items(objective, n_items),
+        evals=evals,
+        batch_size=_batch_size(batch_size),
+        method=method,
+        seed=seed,
+        n_init=n_init,
+        maximize=maximize,
+        mode=mode,
+        num_cpus=num_cpus,
+        timeout=timeout,
+        max_time=max_time,
+        target=target,
+        patience=patience,
+        threads=len(os.sched_getaffinity(0)),
+    )
+    name = _describe(objective)["name"]
+    folder = Path(out) if out is not None else folder_for(name, seed)
+    journal.check_free(folder)
+    about = {**_describe(objective), "source": source, "folder": os.getcwd()}
+    return _follow(objective, folder.absolute(), settings, about, address, progress)
+
+
+def resume(
+    out: str | Path,
+    objective: Callable[..., Any] | None = None,
+    *,
+    evals: int | None = None,
+    address: str | None = None,
+    progress: bool = True,
+) -> Result:
+    """Take up the run in the folder `out` where its journal ends; `evals`, if larger, extends it.
+
+    Trials that were asked for and not told are evaluated under their ids and seeds. The objective is loaded by the name
+    in the journal unless it is given, and must be the one the run was started with.
+    """
+    folder = Path(out).absolute()
+    records = journal.read(folder)
+    about = records[0]["objective"]
+    if objective is None:
+        objective = reload(records)
+    here = _describe(objective)
+    for what in ("name", "fingerprint"):
+        if here[what] != about[what]:
+            raise InputError(
+                f"{folder} is a run of another objective: its {what} is {about[what]}, this one's is {here[what]}"
+            )
+    settings = settings_of(records) if evals is None else replace(settings_of(records), evals=evals)
+    _n_items(objective, settings.n_items)
+    return _follow(objective, folder, settings, None, address, progress)
+
+
+def reload(records: list[journal.Record]) -> Any:
+    """The objective that a journal's records name, loaded anew from where the run was started."""
+    from objectives import load
+
+    about = records[0]["objective"]
+    if about["source"] is None:
+        raise InputError(
+            f"the objective {about['name']} was given in Python: resume it with law_ray.resume(out, objective)"
+        )
+    here = Path.cwd()
+    try:
+        if Path(about["folder"]).is_dir():
+            os.chdir(about["folder"])  # where relative paths and modules were found
+        return load(about["source"]["name"], **about["source"]["options"])
+    finally:
+        os.chdir(here)
+
+
+def _describe(objective: Any) -> dict[str, Any]:
+    name = getattr(objective, "name", None) or getattr(objective, "__qualname__", type(objective).__qualname__)
+    return {"name": name, "fingerprint": getattr(objective, "fingerprint", None)}
+
+
+def _n_items(objective: Any, n_items: int | None) -> int:
+    own: int | None = getattr(objective, "n_items", None)
+    if n_items is None and own is None:
+        raise InputError("n_items is not known: say how many items the permutations have")
+    if n_items is not None and own is not None and n_items != own:
+        raise InputError(f"n_items is {n_items}, but the objective {_describe(objective)['name']} has {own} items")
+    number = own if n_items is None else n_items
+    assert number is not None
+    return number
+
+
+def _batch_size(batch_size: int | str) -> int | None:
+    if isinstance(batch_size, str) and batch_size != "auto":
+        raise InputError(f'batch_size is {batch_size!r}: give an integer of at least 1, or "auto"')
+    return None if isinstance(batch_size, str) else batch_size
+
+
+def _follow(
+    objective: Any,
+    folder: Path,
+    settings: Settings,
+    about: dict[str, Any] | None,
+    address: str | None,
+    progress: bool,
+) -> Result:
+    """Run the driver actor to its end, showing its progress. `about` is None when the run is to be resumed."""
+    pickled = cloudpickle.dumps(objective)
+    started_here = _connect(address, len(pickled))
+    try:
+        slots(settings.num_cpus)
+        driver = start_driver()
+        ray.get(driver.open.remote(pickled, folder, settings, about))
+        reason = _watch(driver, settings, progress)
+    except RayTaskError as error:
+        if isinstance(error.cause, InputError | RunError):
+            raise error.cause from None
+        raise
+    except RayError as error:
+        raise RunError(
+            f"Ray failed ({type(error).__name__}); finished evaluations are in {folder}: resume it"
+        ) from error
+    finally:
+        if started_here:
+            ray.shutdown()
+    return result_of(folder, objective, reason)
+
+
+def result_of(folder: Path, objective: Any, reason: str) -> Result:
+    """The result of the run whose journal is in `folder`."""
+    records = journal.read(folder)
+    optimizer = replayed(records, getattr(objective, "key", None))
+    asking, evaluating = spans(records)
+    done = [trial for trial in optimizer.trials if trial.state in ("told", "failed")]
+    if all(trial.state == "failed" for trial in done):
+        raise RunError(f"no evaluation succeeded before {reason}: resume {folder}")
+    rounds = max((trial.round for trial in done), default=0)
+    return Result(optimizer.best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason)
+
+
+def _connect(address: str | None, objective_bytes: int) -> bool:
+    """Join a Ray cluster, or start one here. True if it was started here."""
+    if ray.is_initialized():
+        return False
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address is not None:
+        try:
+            ray.init(address=address, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(f"no Ray cluster answers at {address}: {first}") from None
+        return True
+    ray.init(
+        include_dashboard=False,
+        object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
+        logging_level=logging.ERROR,
+    )
+    return True
+
+
+def _watch(driver: Any, settings: Settings, progress: bool) -> str:
+    """Wait for the driver, drawing a progress line on stderr. An interrupt stops it and leaves the run resumable."""
+    done = driver.run.remote()
+    live = sys.stderr.isatty()  # else, in a log file, a line now and then
+    interval = 0.1 if live else LOG_INTERVAL
+    with tqdm(total=settings.evals, unit="eval", disable=not progress, mininterval=interval, dynamic_ncols=True) as bar:
+        try:
+            while True:
+                ready, _ = ray.wait([done], timeout=POLL)
+                status = ray.get(driver.status.remote())
+                evaluations = status.pop("evaluations")
+                bar.set_postfix(status, refresh=live)
+                bar.update(evaluations - bar.n)
+                if ready:
+                    reason: str = ray.get(done)
+                    return reason
+        except KeyboardInterrupt:
+            driver.stop.remote()
+            ray.wait([done], timeout=10)
+            raise

@@ -1,0 +1,222 @@
+"""Exact Gaussian process over permutations: fit by evidence, posterior, conditioning on points.
+
+The notation of the whole library (paper symbol, name, shape and meaning):
+
+| paper         | name                         | shape, meaning                                                      |
+|---------------|------------------------------|---------------------------------------------------------------------|
+| N             | `n_items`                    | size of the permutations                                            |
+| pi            | `permutation`                | (n_items,) int64, `permutation[k]` = the item at position k         |
+| pi^-1         | `positions`                  | (n_items,) int64, `positions[item]` = its position                  |
+| D_t           | `X`, `y`                     | (n, n_items) permutations, (n,) values, minimised                   |
+| K, K_t        | `kernel`, `posterior`        | prior and posterior covariance                                      |
+| tau           | `decay`                      | exp(-decay * distance / n_items): the paper's tau = decay / n_items |
+|               | `signal_variance`            | k(x, x)                                                             |
+| sigma^2       | `noise`                      | variance of the observation noise                                   |
+| mu, sigma^2(x)| `mean`, `variance`           | of the posterior, without observation noise                         |
+| a, w          | `acquisition`, `weight`      | larger is better                                                    |
+| L, L^AW       | diversity gauge, acquisition | L^AW(x, x') = w(a(x)) L(x, x') w(a(x'))                             |
+|               | weighted kernel              |                                                                     |
+| B, t          | `batch_size`, `round`        |                                                                     |
+| m-hat         | `optimum_estimate`           | EST's estimate of the minimum                                       |
+| REG_NML       | `regret`                     | nats                                                                |
+
+Everything in this module but the `y` it is given is in units of the normalised values (zero mean, unit variance).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, solve_triangular
+from scipy.optimize import minimize
+
+from law_ray.kernels import FloatArray, position_correlations, position_distances
+from law_ray.permutations import IntArray
+
+# (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
+# sound.
+LOWER = np.log([1e-3, 1e-2, 1e-6])
+UPPER = np.log([5e1, 5e1, 5e0])
+DEFAULT_START = np.log([0.5, 1.0, 1e-2])
+N_RANDOM_STARTS = 3
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Of the position kernel and the likelihood, in units of the normalised values."""
+
+    decay: float
+    signal_variance: float
+    noise: float
+    mean: float
+
+
+def normalise(y: FloatArray) -> tuple[FloatArray, float, float]:
+    """(y - location) / scale with zero mean and unit variance; the scale of constant values is 1."""
+    location, scale = float(np.mean(y)), float(np.std(y))
+    if not scale > 1e-12 * max(1.0, abs(location)):
+        scale = 1.0
+    return (y - location) / scale, location, scale
+
+
+class GaussianProcess:
+    """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance exp(-decay distance / n_items)).
+
+    K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
+    `noise` plus, for values that came with a standard error, its square. Held as the Cholesky factor of K(X, X) + S,
+    so that conditioning on m further points costs O(n^2 m), and predicting at m points O(n^2 m + n m n_items).
+    """
+
+    def __init__(
+        self, X: IntArray, y: FloatArray, hyperparameters: Hyperparameters, standard_errors: FloatArray | None = None
+    ) -> None:
+        """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
+        self.hyperparameters = hyperparameters
+        normalised, self.location, self.scale = normalise(y)
+        self._correlations = hyperparameters.signal_variance * position_correlations(X.shape[1], hyperparameters.decay)
+        self.X = X
+        covariance = self.kernel(X, X)
+        covariance[np.diag_indices(len(X))] += hyperparameters.noise + _known_noise(len(X), standard_errors, self.scale)
+        self._factor: FloatArray = cholesky(covariance, lower=True)
+        self._whitened_y: FloatArray = solve_triangular(self._factor, normalised - hyperparameters.mean, lower=True)
+
+    def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
+        """Prior covariance (n, m)."""
+        return self._correlations[position_distances(X1, X2)]
+
+    def whiten(self, permutations: IntArray) -> FloatArray:
+        """V = C^-1 K(X, permutations), shape (n, m), with C the Cholesky factor of K(X, X) + S.
+
+        Mean and variance given the first i rows of X are `mean + z[:i] @ V[:i]` and `signal_variance - sum(V[:i]**2)`,
+        which is how the batch choice gets the variance before and after the batch from one triangular solve.
+        """
+        return solve_triangular(
+            self._factor, self.kernel(self.X, permutations), lower=True, overwrite_b=True, check_finite=False
+        )
+
+    def predict(self, permutations: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Posterior mean and variance, each (m,), at (m, n_items) permutations."""
+        V = self.whiten(permutations)
+        return self.mean_from(V), self.variance_from(V)
+
+    def mean_from(self, V: FloatArray) -> FloatArray:
+        """Posterior mean (m,) at the points whose `whiten` is V."""
+        return self.hyperparameters.mean + self._whitened_y @ V
+
+    def variance_from(self, V: FloatArray) -> FloatArray:
+        """Posterior variance (m,) at the points whose `whiten` is V; positive also where rounding would make it 0."""
+        signal_variance = self.hyperparameters.signal_variance
+        return np.maximum(signal_variance - np.einsum("ij,ij->j", V, V), 1e-12 * signal_variance)
+
+    def posterior(self, X1: IntArray, X2: IntArray) -> FloatArray:
+        """Posterior covariance K_t(X1, X2), shape (n, m)."""
+        return self.kernel(X1, X2) - self.whiten(X1).T @ self.whiten(X2)
+
+    def condition(self, permutations: IntArray, values: FloatArray | None = None) -> "GaussianProcess":
+        """The process given further points, by adding rows to the Cholesky factor. This one stays as it is.
+
+        With raw `values` it equals a process built on all points with the same normalisation. Without them the points
+        enter with their predicted mean: the mean stays as it is everywhere and the variance shrinks, which is how
+        pending points are conditioned on.
+        """
+        V = self.whiten(permutations)
+        covariance = self.kernel(permutations, permutations) - V.T @ V
+        covariance[np.diag_indices(len(permutations))] += self.hyperparameters.noise
+        corner: FloatArray = cholesky(covariance, lower=True)
+        n, m = V.shape
+        factor = np.zeros((n + m, n + m))
+        factor[:n, :n], factor[n:, :n], factor[n:, n:] = self._factor, V.T, corner
+        whitened = np.zeros(m)
+        if values is not None:
+            innovation = (values - self.location) / self.scale - self.mean_from(V)
+            whitened = solve_triangular(corner, innovation, lower=True)
+        conditioned = object.__new__(GaussianProcess)
+        conditioned.__dict__ |= self.__dict__ | {
+            "X": np.concatenate([self.X, permutations]),
+            "_factor": factor,
+            "_whitened_y": np.concatenate([self._whitened_y, whitened]),
+        }
+        return conditioned
+
+
+def log_marginal_likelihood(
+    log_parameters: FloatArray,
+    distances: NDArray[np.int32],
+    y: FloatArray,
+    n_items: int,
+    known_noise: FloatArray | float = 0.0,
+) -> tuple[float, FloatArray, float]:
+    """log p(y | X) in nats, its gradient, and the constant mean that maximises it (in closed form).
+
+    log p = -1/2 r^T A^-1 r - 1/2 log det A - n/2 log 2 pi, with r = y - mean, A = K + (noise + known_noise) I and
+    mean = 1^T A^-1 y / 1^T A^-1 1. `log_parameters` = log (decay, signal_variance, noise), `distances` (n, n), `y`
+    (n,) normalised. The gradient is 1/2 tr((alpha alpha^T - A^-1) dA), alpha = A^-1 r; the mean, being optimal, adds
+    nothing. Cost O(n^3): one Cholesky factor and one inverse. Raises LinAlgError when A is numerically singular.
+    """
+    n = len(y)
+    decay, signal_variance, noise = np.exp(log_parameters)
+    correlations = position_correlations(n_items, decay)
+    A = signal_variance * correlations[distances]
+    A[np.diag_indices(n)] += noise + known_noise
+    factor = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    solve_y, solve_1 = cho_solve((factor, True), np.column_stack([y, np.ones(n)])).T
+    mean = float(solve_y.sum() / solve_1.sum())
+    alpha = solve_y - mean * solve_1
+    log_det = 2.0 * np.log(np.diag(factor)).sum()
+    value = -0.5 * ((y - mean) @ alpha + log_det + n * np.log(2.0 * np.pi))
+
+    inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    # The inverse fills the lower triangle alone, the upper is 0: counting it twice gives the sum over all pairs, and
+    # the diagonal once too often. dA depends on the pair only through its distance, so what each distance collects
+    # suffices.
+    weights = np.outer(alpha, alpha) - 2.0 * inverse
+    collected = np.bincount(distances.ravel(), weights=weights.ravel(), minlength=len(correlations))
+    collected[0] += np.trace(inverse)
+    trace = alpha @ alpha - np.trace(inverse)
+    by_distance = signal_variance * correlations * collected
+    d_decay = -decay / n_items * (np.arange(len(correlations)) @ by_distance)
+    gradient = 0.5 * np.array([d_decay, by_distance.sum(), noise * trace])
+    return float(value), gradient, mean
+
+
+def fit(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: Hyperparameters | None = None,
+    standard_errors: FloatArray | None = None,
+) -> Hyperparameters:
+    """Hyperparameters that maximise the evidence of (X, y), by L-BFGS from several starts.
+
+    The starts are the previous fit if there is one, a default, and N_RANDOM_STARTS points of the box. Raw `y` (n,).
+    Cost: some 30 evaluations of the evidence a start, O(n^3) each.
+    """
+    n_items = X.shape[1]
+    normalised, _, scale = normalise(y)
+    distances = position_distances(X, X)
+    known_noise = _known_noise(len(X), standard_errors, scale)
+
+    def loss(log_parameters: FloatArray) -> tuple[float, FloatArray]:
+        try:
+            value, gradient, _ = log_marginal_likelihood(log_parameters, distances, normalised, n_items, known_noise)
+        except LinAlgError:
+            return 1e10, np.zeros(3)
+        return -value / len(y), -gradient / len(y)
+
+    starts = [DEFAULT_START, *rng.uniform(LOWER, UPPER, size=(N_RANDOM_STARTS, 3))]
+    if previous is not None:
+        starts.insert(0, np.log([previous.decay, previous.signal_variance, previous.noise]))
+    fits = [
+        minimize(
+            loss, np.clip(start, LOWER, UPPER), jac=True, method="L-BFGS-B", bounds=np.column_stack([LOWER, UPPER])
+        )
+        for start in starts
+    ]
+    best = min(fits, key=lambda found: found.fun).x
+    mean = log_marginal_likelihood(best, distances, normalised, n_items, known_noise)[2]
+    decay, signal_variance, noise = np.exp(best)
+    return Hyperparameters(float(decay), float(signal_variance), float(noise), mean)
+
+
+def _known_noise(n: int, standard_errors: FloatArray | None, scale: float) -> FloatArray:
+    return np.zeros(n) if standard_errors is None else (standard_errors / scale) ** 2

@@ -1,0 +1,32 @@
+"""Permutation distances and the kernels built on them."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from law_ray.permutations import IntArray, invert
+
+FloatArray = NDArray[np.float64]
+
+
+def position_distances(X1: IntArray, X2: IntArray) -> NDArray[np.int32]:
+    """Position distance (Spearman's footrule) between all pairs: sum over items of |pi_1^-1(i) - pi_2^-1(i)|.
+
+    Shapes (n, n_items), (m, n_items) -> (n, m); integers in 0..max_position_distance. Cost O(n m n_items).
+    """
+    return cdist(invert(X1), invert(X2), "cityblock").astype(np.int32)
+
+
+def max_position_distance(n_items: int) -> int:
+    """D_max = (N^2 - (N mod 2)) / 2, the distance of an ordering to its reverse (paper, Theorem 2)."""
+    return (n_items * n_items - n_items % 2) // 2
+
+
+def position_correlations(n_items: int, decay: float) -> FloatArray:
+    """The position kernel's value at each distance d = 0..D_max: exp(-tau d), tau = decay / n_items (paper, Section
+    3.3).
+
+    Dividing by n_items, the kernel's distance unit, makes decays comparable between problem sizes.
+    """
+    distances = np.arange(max_position_distance(n_items) + 1)
+    return np.exp(-decay / n_items * distances)

@@ -1,0 +1,195 @@
+"""Ask, tell, fail: the state of one optimisation. No I/O, no Ray, no global state."""
+
+import dataclasses
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from law_ray.errors import InputError, UsedUpError
+from law_ray.gp import GaussianProcess, Hyperparameters, fit
+from law_ray.methods import METHODS
+from law_ray.permutations import IntArray, validate
+from law_ray.search import Key, Taken, draw_free
+from law_ray.seeding import generator
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INITIAL, ADDED = 0, -1  # rounds that no model chose
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One permutation and what became of it; a snapshot, which later tells do not change."""
+
+    id: int
+    round: int
+    permutation: IntArray  # (n_items,), read-only
+    state: str = "pending"  # then "told" or "failed"; "added" from the start
+    value: float = math.nan
+    standard_error: float = 0.0
+    seconds: float = math.nan
+    reason: str = ""
+
+
+class Optimizer:
+    """Batch Bayesian optimisation over the permutations of `n_items` items.
+
+    Until `n_init` points were asked for or added, and while no value is known, batches are drawn at random; from then
+    on `method` (a name in METHODS) chooses them from a Gaussian process fitted anew at each ask. `key(permutation)`
+    declares permutations with one key to be one point, which is never proposed twice; without it each permutation is
+    its own. Everything follows from `seed` and from what was told, in whatever order it was told. Can be pickled if
+    `key` can.
+    """
+
+    def __init__(
+        self,
+        n_items: int,
+        method: str = "law-est",
+        seed: int = 0,
+        n_init: int = 20,
+        maximize: bool = False,
+        key: Key | None = None,
+    ) -> None:
+        if not isinstance(n_items, Integral) or n_items < 2:
+            raise InputError(f"n_items is {n_items!r}: give an integer of at least 2")
+        if method not in METHODS:
+            raise InputError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+        for name, number in (("seed", seed), ("n_init", n_init)):
+            if not isinstance(number, Integral) or number < 0:
+                raise InputError(f"{name} is {number!r}: give an integer of at least 0")
+        self.n_items: int = int(n_items)
+        self.method = method
+        self.seed = int(seed)
+        self.n_init = int(n_init)
+        self.maximize: bool = maximize
+        self.model: Hyperparameters | None = None  # the last fit
+        self._round: int = INITIAL
+        self._trials: list[Trial] = []  # by id
+        self._taken: Taken = Taken(key)
+
+    def ask(self, batch_size: int) -> list[Trial]:
+        """Propose exactly `batch_size` new points; each must be told or failed later.
+
+        Points still pending, and failed ones, are conditioned on with their predicted mean. Raises UsedUpError when
+        fewer points are left. Cost of a model-based ask: a fit, O(n^3), and the method's choice.
+        """
+        if not isinstance(batch_size, Integral) or batch_size < 1:
+            raise InputError(f"the batch size is {batch_size!r}: give an integer of at least 1")
+        left = math.factorial(self.n_items) - len(self._taken)
+        if batch_size > left:
+            raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left")
+        choose = METHODS[self.method]
+        initial = len(self._trials) < self.n_init
+        known = [trial for trial in self._trials if trial.state in ("told", "added")]
+        if initial or choose is None or not known:
+            rng = generator(self.seed, "draw", len(self._trials))
+            permutations = draw_free(self.n_items, batch_size, self._taken, rng)
+            return self._enter(permutations, INITIAL if initial else self._round + 1)
+        sign = -1.0 if self.maximize else 1.0
+        X = np.array([trial.permutation for trial in known])
+        y = sign * np.array([trial.value for trial in known])
+        standard_errors = np.array([trial.standard_error for trial in known])
+        rng = generator(self.seed, "fit", len(self._trials))
+        self.model = fit(X, y, rng, self.model, standard_errors)
+        posterior = GaussianProcess(X, y, self.model, standard_errors)
+        busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
+        if busy:
+            posterior = posterior.condition(np.array(busy))
+        best = float(y.min() - posterior.location) / posterior.scale
+        rng = generator(self.seed, "choose", len(self._trials))
+        return self._enter(choose(posterior, best, int(batch_size), self._taken, rng), self._round + 1)
+
+    def replay(self, permutations: ArrayLike, round: int, model: dict[str, float] | None) -> list[Trial]:
+        """Enter a batch that was asked for earlier, and the model fitted for it; nothing is fitted anew."""
+        if model is not None:
+            self.model = Hyperparameters(**model)
+        return self._enter(self._validated(permutations), round)
+
+    def tell(self, trial_id: int, value: float, standard_error: float | None = None, seconds: float = math.nan) -> None:
+        """Report the finite value of a pending trial, its standard error if known, and the seconds it took."""
+        trial = self._pending(trial_id)
+        error = _finite("the standard error", 0.0 if standard_error is None else standard_error)
+        if error < 0:
+            raise InputError(f"the standard error of trial {trial_id} is {error}: give at least 0")
+        value = _finite(f"the value of trial {trial_id}", value)
+        self._trials[trial_id] = dataclasses.replace(
+            trial, state="told", value=value, standard_error=error, seconds=seconds
+        )
+
+    def fail(self, trial_id: int, reason: str, seconds: float = math.nan) -> None:
+        """Report that a pending trial has no value: it is never proposed again."""
+        trial = self._pending(trial_id)
+        self._trials[trial_id] = dataclasses.replace(trial, state="failed", reason=reason, seconds=seconds)
+
+    def add(self, permutations: ArrayLike, values: ArrayLike) -> None:
+        """Enter (m, n_items) permutations and their (m,) values that are known already; they count towards n_init."""
+        rows = self._validated(permutations)
+        array = np.atleast_1d(np.asarray(values))
+        if array.shape != (len(rows),):
+            raise InputError(f"{len(rows)} permutations were added with values of shape {array.shape}: give one each")
+        finite = [_finite(f"value {i}", value) for i, value in enumerate(array.tolist())]
+        for permutation, value in zip(rows, finite, strict=True):
+            self._append(Trial(len(self._trials), ADDED, permutation, "added", value))
+
+    @property
+    def best(self) -> Trial:
+        """The trial with the best value, the earliest of equals. Raises InputError when no value is known."""
+        known = [trial for trial in self._trials if trial.state in ("told", "added")]
+        if not known:
+            raise InputError("there is no best trial: no value was told yet")
+        return (max if self.maximize else min)(known, key=lambda trial: trial.value)
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All trials by id."""
+        return tuple(self._trials)
+
+    @property
+    def history(self) -> "pd.DataFrame":
+        """One row a trial: id round permutation value state seconds. Round 0 is the initial design, -1 were added."""
+        import pandas as pd  # 0.4 s, and workers import this package
+
+        columns: dict[str, Any] = {name: [getattr(t, name) for t in self._trials] for name in ("id", "round")}
+        columns["permutation"] = [tuple(t.permutation.tolist()) for t in self._trials]
+        for name in ("value", "state", "seconds"):
+            columns[name] = [getattr(t, name) for t in self._trials]
+        return pd.DataFrame(columns)
+
+    def key(self, permutation: IntArray) -> Hashable:
+        """What makes two permutations one point."""
+        return self._taken.key(permutation)
+
+    def _enter(self, permutations: IntArray, round: int) -> list[Trial]:
+        self._round = round
+        first = len(self._trials)
+        for permutation in permutations:
+            self._append(Trial(len(self._trials), round, permutation.copy()))
+        return self._trials[first:]
+
+    def _append(self, trial: Trial) -> None:
+        trial.permutation.flags.writeable = False
+        self._taken.add(trial.permutation)
+        self._trials.append(trial)
+
+    def _validated(self, permutations: ArrayLike) -> IntArray:
+        return np.array([validate(row, self.n_items) for row in np.asarray(permutations)])
+
+    def _pending(self, trial_id: int) -> Trial:
+        if not isinstance(trial_id, Integral) or not 0 <= trial_id < len(self._trials):
+            raise InputError(f"there is no trial {trial_id!r}: tell or fail an id that ask returned")
+        trial = self._trials[int(trial_id)]
+        if trial.state != "pending":
+            raise InputError(f"trial {trial_id} is {trial.state} already: tell or fail each trial once")
+        return trial
+
+
+def _finite(what: str, number: float) -> float:
+    if not isinstance(number, Real) or not math.isfinite(number):
+        raise InputError(f"{what} is {number!r}: give a finite number")
+    return float(number)

@@ -1,0 +1,233 @@
+"""One run: an optimiser whose every step is in the journal before it counts, and the rules that end it. No Ray."""
+
+import dataclasses
+import itertools
+import math
+import platform
+import time
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Self
+
+from law_ray.errors import InputError, RunError, UsedUpError
+from law_ray.evaluation import Outcome
+from law_ray.journal import Journal, Record
+from law_ray.optimizer import INITIAL, Optimizer, Trial
+from law_ray.search import Key
+
+PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
+FAILED_ROUNDS = 2  # in a row, all of whose evaluations failed: the objective is broken, not unlucky
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The resolved options of a run; a batch_size of None is "auto". Times in seconds. Checked at construction."""
+
+    n_items: int
+    evals: int
+    batch_size: int | None = None
+    method: str = "law-est"
+    seed: int = 0
+    n_init: int = 20
+    maximize: bool = False
+    mode: str = "sync"
+    num_cpus: float = 1
+    timeout: float | None = None
+    max_time: float | None = None
+    target: float | None = None
+    patience: int | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        Optimizer(self.n_items, self.method, self.seed, self.n_init)  # checks those four
+        if self.mode != "sync":
+            raise InputError(f"mode is {self.mode!r}: only sync is available")
+        for name in ("evals", "batch_size", "patience", "threads"):
+            number = getattr(self, name)
+            if number is not None and not (isinstance(number, int) and number >= 1):
+                raise InputError(f"{name} is {number!r}: give an integer of at least 1")
+        for name in ("num_cpus", "timeout", "max_time"):
+            number = getattr(self, name)
+            if number is not None and not (isinstance(number, int | float) and 0 < number < math.inf):
+                raise InputError(f"{name} is {number!r}: give a positive number")
+        if self.target is not None and not math.isfinite(self.target):
+            raise InputError(f"target is {self.target!r}: give a finite number")
+        if self.evals < self.n_init:
+            raise InputError(f"evals is {self.evals}, less than the {self.n_init} of the initial design: give more")
+        space = math.factorial(self.n_items)
+        for name in ("evals", "batch_size"):
+            number = getattr(self, name)
+            if number is not None and number > space:
+                raise InputError(f"{name} is {number}, but {self.n_items} items have {space} permutations: give fewer")
+        if self.batch_size is not None and self.batch_size > space - self.n_init:
+            raise InputError(
+                f"batch_size is {self.batch_size}, but after the initial design of {self.n_init} only "
+                f"{space - self.n_init} permutations are left: give fewer"
+            )
+
+
+class Run:
+    """The state of a run and its journal. `start` begins one, `resume` takes one up again."""
+
+    def __init__(self, journal: Journal, settings: Settings, optimizer: Optimizer) -> None:
+        self.journal = journal
+        self.settings = settings
+        self.optimizer = optimizer
+        self.used_up = False
+        self.began = time.monotonic()
+
+    @classmethod
+    def start(cls, folder: Path, settings: Settings, objective: Record, key: Key | None = None) -> Self:
+        """Begin a run in `folder`. `objective` says what is optimised, so that a resume can tell another one."""
+        header = {
+            "time": time.time(),
+            "objective": objective,
+            "settings": dataclasses.asdict(settings),
+            "packages": {name: metadata.version(name) for name in PACKAGES},
+            "python": platform.python_version(),
+        }
+        return cls(Journal.create(folder, header), settings, _optimizer(settings, key))
+
+    @classmethod
+    def resume(cls, folder: Path, evals: int | None = None, key: Key | None = None) -> Self:
+        """Take up the run in `folder` where its journal ends; `evals`, if given, is its new budget."""
+        journal = Journal(folder)
+        records = journal.records.copy()
+        settings = settings_of(records)
+        if evals is not None:
+            if evals < settings.evals:
+                raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
+            settings = dataclasses.replace(settings, evals=evals)
+        run = cls(journal, settings, replayed(records, key))
+        journal.append({"type": "resume", "time": time.time(), "evals": settings.evals})
+        return run
+
+    @property
+    def pending(self) -> list[Trial]:
+        """Asked, and neither told nor failed."""
+        return [trial for trial in self.optimizer.trials if trial.state == "pending"]
+
+    def ask(self, batch_size: int) -> list[Trial]:
+        """The next batch, on disk before it is returned; empty when the space is used up.
+
+        At most `batch_size` points, and within the budget; the initial design is one batch.
+        """
+        done = len(self.optimizer.trials)
+        size = min(
+            self.settings.n_init - done if done < self.settings.n_init else batch_size, self.settings.evals - done
+        )
+        start = time.perf_counter()
+        trials: list[Trial] = []
+        while size and not trials:
+            try:
+                trials = self.optimizer.ask(size)
+            except UsedUpError:
+                size //= 2
+        self.used_up = not trials
+        if trials:
+            model = self.optimizer.model if trials[0].round != INITIAL else None
+            self.journal.append(
+                {
+                    "type": "ask",
+                    "time": time.time(),
+                    "seconds": time.perf_counter() - start,
+                    "round": trials[0].round,
+                    "batch_size": len(trials),
+                    "model": None if model is None else dataclasses.asdict(model),
+                    "trials": [{"id": trial.id, "permutation": trial.permutation.tolist()} for trial in trials],
+                }
+            )
+        return trials
+
+    def enter(self, trial_id: int, outcome: Outcome) -> None:
+        """A trial's outcome: on disk, then told to the optimiser."""
+        common = {"id": trial_id, "time": time.time(), "seconds": _json(outcome.seconds)}
+        if outcome.reason:
+            self.journal.append({"type": "fail", "reason": outcome.reason, **common})
+            self.optimizer.fail(trial_id, outcome.reason, outcome.seconds)
+        else:
+            told = {"value": outcome.value, "standard_error": outcome.standard_error}
+            self.journal.append({"type": "tell", **told, **common})
+            self.optimizer.tell(trial_id, outcome.value, outcome.standard_error, outcome.seconds)
+
+    def stop_reason(self) -> str | None:
+        """Why the run should end now, or None. Raises RunError when the objective only fails."""
+        settings, trials = self.settings, self.optimizer.trials
+        known = [trial for trial in trials if trial.state == "told"]
+        if settings.target is not None and known:
+            best = self.optimizer.best.value
+            if best >= settings.target if settings.maximize else best <= settings.target:
+                return "the target was reached"
+        if settings.max_time is not None and time.monotonic() - self.began >= settings.max_time:
+            return "the time was up"
+        if self.pending or not trials:
+            return None
+        last_round = trials[-1].round
+        recent = [trial for trial in trials if trial.round > last_round - FAILED_ROUNDS]
+        if last_round + 1 >= FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
+            raise RunError(
+                f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {trials[-1].id}: "
+                f"{trials[-1].reason}; mend the objective, then resume {self.journal.folder}"
+            )
+        if len(trials) >= settings.evals:
+            return "all evaluations were made"
+        if self.used_up:
+            return "every permutation was evaluated"
+        if settings.patience is not None and known and last_round - self.optimizer.best.round >= settings.patience:
+            return f"{settings.patience} rounds brought nothing better"
+        return None
+
+
+def settings_of(records: list[Record]) -> Settings:
+    """The settings in force at the end of a journal's records."""
+    budgets = [record["evals"] for record in records if record["type"] == "resume"]
+    return Settings(**{**records[0]["settings"], **({"evals": budgets[-1]} if budgets else {})})
+
+
+def replayed(records: list[Record], key: Key | None) -> Optimizer:
+    """An optimiser in the state that a journal's records describe; nothing is fitted anew."""
+    optimizer = _optimizer(settings_of(records), key)
+    for record in records:
+        match record["type"]:
+            case "ask":
+                permutations = [trial["permutation"] for trial in record["trials"]]
+                optimizer.replay(permutations, record["round"], record["model"])
+            case "tell":
+                optimizer.tell(record["id"], record["value"], record["standard_error"], _nan(record["seconds"]))
+            case "fail":
+                optimizer.fail(record["id"], record["reason"], _nan(record["seconds"]))
+    return optimizer
+
+
+def _optimizer(settings: Settings, key: Key | None) -> Optimizer:
+    return Optimizer(settings.n_items, settings.method, settings.seed, settings.n_init, settings.maximize, key)
+
+
+def spans(records: list[Record]) -> tuple[float, float]:
+    """Seconds spent asking, and seconds spent waiting for evaluations, according to a journal's records.
+
+    Waiting is the time from any record to a tell or fail that comes next; what passed before a resume is nobody's.
+    """
+    asking = sum(record["seconds"] for record in records if record["type"] == "ask")
+    waiting = sum(
+        record["time"] - previous["time"]
+        for previous, record in itertools.pairwise(records)
+        if record["type"] in ("tell", "fail")
+    )
+    return asking, waiting
+
+
+def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Path:
+    """A fresh folder for a run of the objective `name`."""
+    stem = f"{''.join(c if c.isalnum() else '-' for c in name).strip('-')}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    candidates = (parent / f"{stem}{suffix}" for suffix in ("", *(f"-{i}" for i in range(1, 1000))))
+    return next(path for path in candidates if not path.exists())
+
+
+def _json(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _nan(number: float | None) -> float:
+    return math.nan if number is None else number
