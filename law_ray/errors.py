@@ -9,5 +9,9 @@ class UsedUpError(InputError):
     """No permutation is left that was not proposed."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """The user stopped the run; the message says how to continue it, and the command line exits with 130."""
+
+
 class RunError(RuntimeError):
     """The run itself failed; the command line prints the message and exits with 1."""

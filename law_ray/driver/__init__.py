@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
 import ray
 from ray.exceptions import RayError, RayTaskError
 from tqdm import tqdm
 
 from law_ray import journal
 from law_ray.driver.actor import slots, start_driver
-from law_ray.errors import InputError, RunError
+from law_ray.driver.shipping import dumps
+from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.optimizer import Trial
 from law_ray.run import Settings, folder_for, replayed, settings_of, spans
 
@@ -182,13 +182,17 @@ def _follow(
     progress: bool,
 ) -> Result:
     """Run the driver actor to its end, showing its progress. `about` is None when the run is to be resumed."""
-    pickled = cloudpickle.dumps(objective)
+    pickled = dumps(objective)
     started_here = _connect(address, len(pickled))
     try:
         slots(settings.num_cpus)
         driver = start_driver()
         ray.get(driver.open.remote(pickled, folder, settings, about))
         reason = _watch(driver, settings, progress)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted: every finished evaluation is kept, `law-ray resume {folder}` continues"
+        ) from None
     except RayTaskError as error:
         if isinstance(error.cause, InputError | RunError):
             raise error.cause from None

@@ -1,0 +1,193 @@
+"""The command line: law-ray run | resume | report | list."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+import law_ray
+from law_ray import journal, report
+from law_ray.errors import InputError, Interrupted, RunError
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+class BatchSize(click.ParamType[int | str]):
+    """`auto`, or an integer."""
+
+    name = "auto|N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto":
+            return "auto"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither an integer nor auto", param, ctx)
+
+
+def _run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that `run` and `resume` share."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print only one JSON object on stdout."),
+        click.option("--quiet", is_flag=True, help="Show no progress."),
+        click.option("--address", metavar="A", help="Of a Ray cluster to join; by default one is started here."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(law_ray.__version__, prog_name="law-ray")
+def cli() -> None:
+    """Find the best ordering for an expensive black box, in batches on a Ray cluster."""
+
+
+@cli.command()
+@click.argument("objective")
+@click.option("-o", "options", multiple=True, metavar="KEY=VALUE", help="An option of the objective; repeatable.")
+@click.option("--n-items", type=int, metavar="N", help="Items to order, for a function of your own.")
+@click.option("--maximize", is_flag=True, help="Look for the largest value instead of the least.")
+@click.option("--evals", type=int, default=120, show_default=True, help="Evaluations, initial design included.")
+@click.option("--init", "n_init", type=int, default=20, show_default=True, help="Random points to begin with.")
+@click.option(
+    "--batch-size", type=BatchSize(), default="auto", show_default=True, help="auto: as many as fit the CPUs."
+)
+@click.option("--method", default="law-est", show_default=True, help="How to choose a batch, see `law-ray list`.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--mode", default="sync", show_default=True, help="sync: in rounds.")
+@click.option("--eval-cpus", "num_cpus", type=float, default=1, show_default=True, help="CPUs of one evaluation.")
+@click.option("--timeout", type=float, metavar="S", help="Seconds after which an evaluation is stopped and failed.")
+@click.option("--max-time", type=float, metavar="S", help="Stop after this many seconds.")
+@click.option("--target", type=float, metavar="V", help="Stop at a value this good.")
+@click.option("--patience", type=int, metavar="N", help="Stop after N rounds that brought nothing better.")
+@click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
+@_run_options
+def run(objective: str, options: tuple[str, ...], quiet: bool, as_json: bool, **settings: Any) -> None:
+    """Optimise OBJECTIVE: nml:sachs, nml:FILE.csv, FILE.py:FUNCTION or package.module:FUNCTION."""
+    from objectives import load
+
+    chosen = dict(_key_value(option) for option in options)
+    black_box = load(objective, **chosen)
+    source = {"name": objective, "options": chosen}
+    with _one_way_out(as_json) as tell:
+        result = law_ray.minimize(black_box, progress=not quiet, source=source, **settings)
+        tell(_answer(result, black_box))
+
+
+@cli.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option("--evals", type=int, help="A larger number of evaluations extends a finished run.")
+@_run_options
+def resume(folder: Path, evals: int | None, address: str | None, quiet: bool, as_json: bool) -> None:
+    """Continue the run in DIR where it was left."""
+    from law_ray.driver import reload
+
+    black_box = reload(journal.read(folder))
+    with _one_way_out(as_json) as tell:
+        result = law_ray.resume(folder, black_box, evals=evals, address=address, progress=not quiet)
+        tell(_answer(result, black_box))
+
+
+@cli.command("report")
+@click.argument("folder", type=FOLDER, metavar="DIR")
+def draw(folder: Path) -> None:
+    """Draw the convergence of the run in DIR and, where there is one, the network it found, as PNG."""
+    from law_ray.driver import reload
+
+    records = journal.read(folder)
+    click.echo(report.draw_convergence(folder))
+    if records[0]["objective"]["source"] is not None:
+        found = report.explain(records, reload(records))
+        if "edges" in found:
+            click.echo(report.draw_dag(folder, found["ordering"], found["edges"]))
+
+
+@cli.command("list")
+def list_() -> None:
+    """List the objectives and the methods."""
+    from objectives import families
+
+    click.echo("objectives")
+    for name, about in families().items():
+        click.echo(f"  {name:<34}{about}")
+    click.echo("methods")
+    for name in law_ray.METHODS:
+        click.echo(f"  {name}")
+
+
+def _key_value(option: str) -> tuple[str, str]:
+    key, equals, value = option.partition("=")
+    if not equals or not key:
+        raise InputError(f"-o {option} is not of the form KEY=VALUE")
+    return key, value
+
+
+@contextlib.contextmanager
+def _one_way_out(as_json: bool) -> Any:
+    """Let only the answer reach stdout: what workers print, and Ray says, goes to stderr."""
+    stdout = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        yield lambda found: print(json.dumps(found) if as_json else _text(found), file=stdout)
+
+
+def _answer(result: law_ray.Result, objective: Any) -> dict[str, Any]:
+    """All that a run found, ready for JSON. Times in seconds, rounds those a model chose."""
+    records = journal.read(result.out)
+    found = {
+        "objective": records[0]["objective"]["name"],
+        "best_value": result.best.value,
+        "best_permutation": result.best.permutation.tolist(),
+        **report.explain(records, objective),
+        "evaluations": result.evaluations,
+        "failed": int((result.history["state"] == "failed").sum()),
+        "rounds": result.rounds,
+        "seconds_asking": round(result.seconds_asking, 3),
+        "seconds_evaluating": round(result.seconds_evaluating, 3),
+        "stopped": result.stop_reason,
+        "out": str(result.out),
+    }
+    if hasattr(objective, "write"):
+        found["files"] = [str(path) for path in objective.write(result.best.permutation.copy(), result.out)]
+    return found
+
+
+def _text(found: dict[str, Any]) -> str:
+    """The answer as aligned lines; the edges of a network as one arrow a line."""
+    lines = []
+    for key, value in found.items():
+        if key == "edges":
+            value = ("\n" + " " * 24).join(f"{parent} -> {child}" for parent, child in value)
+        elif isinstance(value, list):
+            value = " ".join(map(str, value))
+        elif isinstance(value, dict):
+            value = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in value.items())
+        elif isinstance(value, float):
+            value = f"{value:.10g}"
+        lines.append(f"{key.replace('_', ' '):<24}{value}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Entry point. Exit 0 on success, 2 on bad usage or input, 1 when the run failed, 130 when interrupted."""
+    try:
+        sys.exit(cli(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        _die(error.format_message(), 2)
+    except InputError as error:
+        _die(str(error), 2)
+    except RunError as error:
+        _die(str(error), 1)
+    except Interrupted as error:
+        _die(str(error), 130)
+    except (KeyboardInterrupt, click.Abort):
+        _die("interrupted before the run began", 130)
+
+
+def _die(message: str, code: int) -> None:
+    print("law-ray: " + " ".join(message.split()), file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,90 @@
+"""What a run found, from its journal: the best ordering explained, and the figures."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from law_ray import journal
+from law_ray.errors import InputError
+from law_ray.run import replayed, settings_of
+from law_ray.seeding import generator
+
+DPI = 150
+
+
+def explain(records: list[journal.Record], objective: Any) -> dict[str, Any]:
+    """What the objective says of the best ordering in a journal's records, ready for JSON; {} if it says nothing."""
+    if not hasattr(objective, "explain"):
+        return {}
+    best = replayed(records, None).best
+    return objective.explain(best.permutation.copy(), generator(settings_of(records).seed, "evaluate", best.id))
+
+
+def draw_convergence(folder: Path) -> Path:
+    """Draw the values of the run in `folder`, and the best so far, against the evaluations: convergence.png."""
+    from matplotlib.figure import Figure
+
+    records = journal.read(folder)
+    settings = settings_of(records)
+    trials = [trial for trial in replayed(records, None).trials if trial.state in ("told", "failed")]
+    told = [trial for trial in trials if trial.state == "told"]
+    if not told:
+        raise InputError(f"{folder} has no evaluation to draw yet: let the run go on")
+    figure = Figure(figsize=(7, 4.2))
+    axes = figure.add_subplot()
+    number, values = np.array([[trial.id + 1, trial.value] for trial in told]).T
+    best = (np.maximum if settings.maximize else np.minimum).accumulate(values)
+    initial = np.array([trial.round == 0 for trial in told])
+    axes.plot(number[initial], values[initial], "o", ms=3.5, color="0.65", label="initial design")
+    axes.plot(number[~initial], values[~initial], "o", ms=3.5, color="C0", alpha=0.6, label="chosen by the model")
+    axes.step(number, best, where="post", color="C3", label="best so far")
+    failed = [trial.id + 1 for trial in trials if trial.state == "failed"]
+    if failed:
+        height = axes.get_ylim()[1]
+        axes.plot(failed, [height] * len(failed), "x", ms=5, color="k", label="failed", clip_on=False)
+    axes.set(xlabel="evaluations", ylabel="value", title=f"{records[0]['objective']['name']}: best {best[-1]:.6g}")
+    axes.ticklabel_format(useOffset=False)
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    path = folder / "convergence.png"
+    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+    return path
+
+
+def draw_dag(folder: Path, names: list[str], edges: list[list[str]]) -> Path:
+    """Draw a directed acyclic graph, parents above children: dag.png."""
+    import networkx as nx
+    from matplotlib.figure import Figure
+
+    graph: Any = nx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(edges)
+    place = _layered(graph)
+    widest = max(x for x, _ in place.values()) - min(x for x, _ in place.values())
+    figure = Figure(figsize=(max(6.0, 1.3 * widest + 2.0), 1.1 * (1 + max(-y for _, y in place.values())) + 0.5))
+    axes = figure.add_subplot()
+    nx.draw_networkx_edges(
+        graph, place, ax=axes, node_size=1500, edge_color="0.45", arrowsize=12, connectionstyle="arc3,rad=0.08"
+    )
+    label = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": "C0"}
+    nx.draw_networkx_labels(graph, place, ax=axes, font_size=9, bbox=label, clip_on=False)
+    axes.margins(0.08)
+    axes.set_axis_off()
+    path = folder / "dag.png"
+    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+    return path
+
+
+def _layered(graph: Any) -> dict[str, tuple[float, float]]:
+    """Nodes by depth, each layer ordered by the mean place of its parents (the barycentre rule), roots on top."""
+    import networkx as nx
+
+    place: dict[str, tuple[float, float]] = {}
+    for depth, layer in enumerate(nx.topological_generations(graph)):
+        above = {node: [place[parent][0] for parent in graph.predecessors(node)] for node in layer}
+        ordered = sorted(layer, key=lambda node: (np.mean(above[node]) if above[node] else 0.0, node))
+        for k, node in enumerate(ordered):
+            # Every other layer is shifted a little, so that no edge runs along a column of nodes.
+            place[node] = (k - (len(ordered) - 1) / 2 + 0.25 * (depth % 2), -float(depth))
+    return place

@@ -1,0 +1,18 @@
+import os
+from collections.abc import Iterator
+
+import pytest
+
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else Ray writes a token under the user's home
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    """One local Ray of two CPUs for all the tests that need one in this process."""
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
+    yield
+    ray.shutdown()
