@@ -158,17 +158,18 @@ def _answer(result: law_ray.Result, objective: Any) -> dict[str, Any]:
 
 def _text(found: dict[str, Any]) -> str:
     """The answer as aligned lines; the edges of a network as one arrow a line."""
+    width = max(map(len, found)) + 2
     lines = []
     for key, value in found.items():
         if key == "edges":
-            value = ("\n" + " " * 24).join(f"{parent} -> {child}" for parent, child in value)
+            value = ("\n" + " " * width).join(f"{parent} -> {child}" for parent, child in value)
         elif isinstance(value, list):
             value = " ".join(map(str, value))
         elif isinstance(value, dict):
             value = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in value.items())
         elif isinstance(value, float):
             value = f"{value:.10g}"
-        lines.append(f"{key.replace('_', ' '):<24}{value}")
+        lines.append(f"{key.replace('_', ' '):<{width}}{value}")
     return "\n".join(lines)
 
 
@@ -182,10 +183,8 @@ def main() -> None:
         _die(str(error), 2)
     except RunError as error:
         _die(str(error), 1)
-    except Interrupted as error:
-        _die(str(error), 130)
-    except (KeyboardInterrupt, click.Abort):
-        _die("interrupted before the run began", 130)
+    except click.Abort as error:  # what click makes of any KeyboardInterrupt
+        _die(str(error.__cause__) if isinstance(error.__cause__, Interrupted) else "interrupted", 130)
 
 
 def _die(message: str, code: int) -> None:

@@ -6,6 +6,7 @@ the run folder, chooses the batches and submits one task a trial; the tasks call
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POLL = 0.2  # seconds between two looks at the driver
+CONNECT_TIMEOUT = 10  # seconds
 LOG_INTERVAL = 30  # seconds between two progress lines where nobody watches
 OBJECT_STORE = 200_000_000  # bytes of a local cluster's object store; more if the objective needs it
 
@@ -227,10 +229,12 @@ def _connect(address: str | None, objective_bytes: int) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address is not None:
         try:
+            _knock(address)
             ray.init(address=address, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InputError(f"no Ray cluster answers at {address}: {first}") from None
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InputError(
+                f"no Ray cluster answers at {address} ({error}): start one with `ray start --head` or give its address"
+            ) from None
         return True
     ray.init(
         include_dashboard=False,
@@ -238,6 +242,13 @@ def _connect(address: str | None, objective_bytes: int) -> bool:
         logging_level=logging.ERROR,
     )
     return True
+
+
+def _knock(address: str) -> None:
+    """Raise OSError if nothing listens at host:port: Ray itself would go on trying for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT).close()
 
 
 def _watch(driver: Any, settings: Settings, progress: bool) -> str:

@@ -52,7 +52,9 @@ def _by_value(modules: list[ModuleType]) -> Iterator[None]:
     registered = []
     try:
         for module in modules:
-            if sys.modules.get(module.__name__) is module:  # an alias under another name cannot be registered
+            # An alias under another name cannot be registered, and one that the user registered stays so.
+            known = module.__name__ in cloudpickle.list_registry_pickle_by_value()
+            if sys.modules.get(module.__name__) is module and not known:
                 cloudpickle.register_pickle_by_value(module)
                 registered.append(module)
         yield

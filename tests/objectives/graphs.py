@@ -1,0 +1,63 @@
+"""DAGs and data for the tests, and a slow way to count."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+
+def dag_of(p: int, *edges: tuple[int, int]) -> np.ndarray:
+    dag = np.zeros((p, p), dtype=bool)
+    for parent, child in edges:
+        dag[parent, child] = True
+    return dag
+
+
+def all_dags(p: int) -> Iterator[np.ndarray]:
+    """Every DAG over p nodes, once."""
+    pairs = list(itertools.combinations(range(p), 2))
+    for choice in itertools.product((0, 1, 2), repeat=len(pairs)):
+        edges = [(a, b) if way == 1 else (b, a) for (a, b), way in zip(pairs, choice, strict=True) if way]
+        dag = dag_of(p, *edges)
+        if not np.linalg.matrix_power(dag.astype(np.int64), p).any():
+            yield dag
+
+
+@st.composite
+def dags(draw: st.DrawFn, max_nodes: int = 6) -> np.ndarray:
+    p = draw(st.integers(2, max_nodes))
+    order = np.array(draw(st.permutations(range(p))))
+    upper = np.triu(np.array(draw(st.lists(st.booleans(), min_size=p * p, max_size=p * p))).reshape(p, p), 1)
+    dag = np.zeros((p, p), dtype=bool)
+    dag[np.ix_(order, order)] = upper
+    return dag
+
+
+def random_dag(p: int, density: float, rng: np.random.Generator) -> np.ndarray:
+    order = rng.permutation(p)
+    dag = np.zeros((p, p), dtype=bool)
+    dag[np.ix_(order, order)] = np.triu(rng.random((p, p)) < density, 1)
+    return dag
+
+
+def log_likelihood_by_rows(codes: np.ndarray, dag: np.ndarray) -> float:
+    """The maximum log-likelihood, summed over rows: the log frequency of the row's state given its parents."""
+    total = 0.0
+    for child in range(len(dag)):
+        parents = np.flatnonzero(dag[:, child])
+        for row in codes:
+            same_parents = (codes[:, parents] == row[parents]).all(axis=1)
+            total += np.log((codes[same_parents, child] == row[child]).mean())
+    return total
+
+
+FRAME = pd.DataFrame(
+    {
+        "colour": ["red", "blue", "red", "green"],
+        "size": [10, 2, 2, 10],
+        "on": [True, False, True, True],
+        "grade": pd.Categorical(["b", "a", "b", "b"], categories=["b", "c", "a"]),
+    }
+)
