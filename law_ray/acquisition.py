@@ -13,12 +13,13 @@ def est(mean: FloatArray, variance: FloatArray, optimum_estimate: float) -> Floa
     return (optimum_estimate - mean) / np.sqrt(variance)
 
 
-def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float) -> float:
+def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float, multiplicity: float = 1.0) -> float:
     """EST's estimate of the minimum of f, from the posterior (m,) at sampled points taken as independent.
 
     m-hat = m0 - integral from -inf to m0 of [1 - prod_x (1 - Phi((w - mu(x)) / sigma(x)))] dw, with m0 = `best`, the
-    least value so far: the expected minimum of m0 and the sampled f(x). Gauss-Legendre quadrature from where the
-    integrand is below m 1e-15; cost O(m N_NODES).
+    least value so far: the expected minimum of m0 and the sampled f(x). It falls with the number of points; each
+    sampled one can stand for `multiplicity` points like it. Gauss-Legendre quadrature from where the integrand is below
+    m 1e-15; cost O(m N_NODES).
     """
     sigma = np.sqrt(variance)
     lowest = float(np.min(mean - 8.0 * sigma))
@@ -30,7 +31,7 @@ def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float) -> flo
     # Points that stay 8 sigma above even `best` have no say: leaving them out changes log prod by less than m 1e-15.
     relevant = mean - 8.0 * sigma < best
     mean, sigma = mean[relevant], sigma[relevant]
-    log_all_above = np.array([log_ndtr((mean - level) / sigma).sum() for level in w])
+    log_all_above = multiplicity * np.array([log_ndtr((mean - level) / sigma).sum() for level in w])
     return best - half * float(weights @ -np.expm1(log_all_above))
 
 

@@ -35,10 +35,11 @@ from law_ray.permutations import IntArray
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
 # sound.
-LOWER = np.log([1e-3, 1e-2, 1e-6])
-UPPER = np.log([5e1, 5e1, 5e0])
-DEFAULT_START = np.log([0.5, 1.0, 1e-2])
-N_RANDOM_STARTS = 3
+LOWER = np.log([1e-5, 1e-2, 1e-6])
+UPPER = np.log([5e1, 1e4, 5e0])
+STARTS = np.log([[0.5, 1.0, 1e-2], [0.02, 30.0, 1e-2]])  # a rugged objective, and a smooth one
+N_RANDOM_STARTS = 2
+MAX_STANDARD_ERROR = 1e8  # normalised; a value this uncertain says nothing, and its square stays finite
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,31 @@ class Hyperparameters:
     mean: float
 
 
-def normalise(y: FloatArray) -> tuple[FloatArray, float, float]:
-    """(y - location) / scale with zero mean and unit variance; the scale of constant values is 1."""
-    location, scale = float(np.mean(y)), float(np.std(y))
-    if not scale > 1e-12 * max(1.0, abs(location)):
-        scale = 1.0
-    return (y - location) / scale, location, scale
+@dataclass(frozen=True)
+class Normalisation:
+    """y -> (y / unit - location) / scale, which has zero mean and unit variance; the scale of constant values is 1.
+
+    Dividing by the largest absolute value first keeps the squares of any finite values finite.
+    """
+
+    unit: float
+    location: float
+    scale: float
+
+    @classmethod
+    def of(cls, y: FloatArray) -> "Normalisation":
+        unit = float(np.max(np.abs(y))) or 1.0
+        scale = float(np.std(y / unit))
+        return cls(unit, float(np.mean(y / unit)), scale if scale > 1e-12 else 1.0)
+
+    def __call__(self, y: FloatArray) -> FloatArray:
+        return (y / self.unit - self.location) / self.scale
+
+    def known_noise(self, standard_errors: FloatArray | None) -> FloatArray | float:
+        """The variances, (n,), of values with these raw standard errors."""
+        if standard_errors is None:
+            return 0.0
+        return np.minimum(standard_errors / self.unit / self.scale, MAX_STANDARD_ERROR) ** 2
 
 
 class GaussianProcess:
@@ -72,13 +92,15 @@ class GaussianProcess:
     ) -> None:
         """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
         self.hyperparameters = hyperparameters
-        normalised, self.location, self.scale = normalise(y)
+        self.normalise = Normalisation.of(y)
         self._correlations = hyperparameters.signal_variance * position_correlations(X.shape[1], hyperparameters.decay)
         self.X = X
         covariance = self.kernel(X, X)
-        covariance[np.diag_indices(len(X))] += hyperparameters.noise + _known_noise(len(X), standard_errors, self.scale)
+        covariance[np.diag_indices(len(X))] += hyperparameters.noise + self.normalise.known_noise(standard_errors)
         self._factor: FloatArray = cholesky(covariance, lower=True)
-        self._whitened_y: FloatArray = solve_triangular(self._factor, normalised - hyperparameters.mean, lower=True)
+        self._whitened_y: FloatArray = solve_triangular(
+            self._factor, self.normalise(y) - hyperparameters.mean, lower=True
+        )
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
@@ -128,7 +150,7 @@ class GaussianProcess:
         factor[:n, :n], factor[n:, :n], factor[n:, n:] = self._factor, V.T, corner
         whitened = np.zeros(m)
         if values is not None:
-            innovation = (values - self.location) / self.scale - self.mean_from(V)
+            innovation = self.normalise(values) - self.mean_from(V)
             whitened = solve_triangular(corner, innovation, lower=True)
         conditioned = object.__new__(GaussianProcess)
         conditioned.__dict__ |= self.__dict__ | {
@@ -188,13 +210,13 @@ def fit(
 ) -> Hyperparameters:
     """Hyperparameters that maximise the evidence of (X, y), by L-BFGS from several starts.
 
-    The starts are the previous fit if there is one, a default, and N_RANDOM_STARTS points of the box. Raw `y` (n,).
+    The starts are the previous fit if there is one, STARTS, and N_RANDOM_STARTS points of the box. Raw `y` (n,).
     Cost: some 30 evaluations of the evidence a start, O(n^3) each.
     """
     n_items = X.shape[1]
-    normalised, _, scale = normalise(y)
+    normalise = Normalisation.of(y)
+    normalised, known_noise = normalise(y), normalise.known_noise(standard_errors)
     distances = position_distances(X, X)
-    known_noise = _known_noise(len(X), standard_errors, scale)
 
     def loss(log_parameters: FloatArray) -> tuple[float, FloatArray]:
         try:
@@ -203,7 +225,7 @@ def fit(
             return 1e10, np.zeros(3)
         return -value / len(y), -gradient / len(y)
 
-    starts = [DEFAULT_START, *rng.uniform(LOWER, UPPER, size=(N_RANDOM_STARTS, 3))]
+    starts = [*STARTS, *rng.uniform(LOWER, UPPER, size=(N_RANDOM_STARTS, 3))]
     if previous is not None:
         starts.insert(0, np.log([previous.decay, previous.signal_variance, previous.noise]))
     fits = [
@@ -216,7 +238,3 @@ def fit(
     mean = log_marginal_likelihood(best, distances, normalised, n_items, known_noise)[2]
     decay, signal_variance, noise = np.exp(best)
     return Hyperparameters(float(decay), float(signal_variance), float(noise), mean)
-
-
-def _known_noise(n: int, standard_errors: FloatArray | None, scale: float) -> FloatArray:
-    return np.zeros(n) if standard_errors is None else (standard_errors / scale) ** 2

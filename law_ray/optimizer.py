@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 INITIAL, ADDED = 0, -1  # rounds that no model chose
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """One permutation and what became of it; a snapshot, which later tells do not change."""
 
@@ -35,6 +35,13 @@ class Trial:
     standard_error: float = 0.0
     seconds: float = math.nan
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        self.permutation.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # a pickle does not keep the flag
 
 
 class Optimizer:
@@ -95,15 +102,16 @@ class Optimizer:
         X = np.array([trial.permutation for trial in known])
         y = sign * np.array([trial.value for trial in known])
         standard_errors = np.array([trial.standard_error for trial in known])
-        rng = generator(self.seed, "fit", len(self._trials))
-        self.model = fit(X, y, rng, self.model, standard_errors)
-        posterior = GaussianProcess(X, y, self.model, standard_errors)
+        model = fit(X, y, generator(self.seed, "fit", len(self._trials)), self.model, standard_errors)
+        posterior = GaussianProcess(X, y, model, standard_errors)
         busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
         if busy:
             posterior = posterior.condition(np.array(busy))
-        best = float(y.min() - posterior.location) / posterior.scale
+        best = float(posterior.normalise(y).min())
         rng = generator(self.seed, "choose", len(self._trials))
-        return self._enter(choose(posterior, best, int(batch_size), self._taken, rng), self._round + 1)
+        permutations = choose(posterior, best, int(batch_size), self._taken, rng)
+        self.model = model  # only now: a refused ask leaves no trace
+        return self._enter(permutations, self._round + 1)
 
     def replay(self, permutations: ArrayLike, round: int, model: dict[str, float] | None) -> list[Trial]:
         """Enter a batch that was asked for earlier, and the model fitted for it; nothing is fitted anew."""
@@ -130,10 +138,9 @@ class Optimizer:
     def add(self, permutations: ArrayLike, values: ArrayLike) -> None:
         """Enter (m, n_items) permutations and their (m,) values that are known already; they count towards n_init."""
         rows = self._validated(permutations)
-        array = np.atleast_1d(np.asarray(values))
-        if array.shape != (len(rows),):
-            raise InputError(f"{len(rows)} permutations were added with values of shape {array.shape}: give one each")
-        finite = [_finite(f"value {i}", value) for i, value in enumerate(array.tolist())]
+        finite = [_finite(f"value {i}", value) for i, value in enumerate(_listed("values", values))]
+        if len(finite) != len(rows):
+            raise InputError(f"{len(rows)} permutations were added with {len(finite)} values: give one each")
         for permutation, value in zip(rows, finite, strict=True):
             self._append(Trial(len(self._trials), ADDED, permutation, "added", value))
 
@@ -173,12 +180,12 @@ class Optimizer:
         return self._trials[first:]
 
     def _append(self, trial: Trial) -> None:
-        trial.permutation.flags.writeable = False
         self._taken.add(trial.permutation)
         self._trials.append(trial)
 
     def _validated(self, permutations: ArrayLike) -> IntArray:
-        return np.array([validate(row, self.n_items) for row in np.asarray(permutations)])
+        rows = [validate(row, self.n_items) for row in _listed("permutations", permutations)]
+        return np.array(rows, dtype=np.int64).reshape(-1, self.n_items)
 
     def _pending(self, trial_id: int) -> Trial:
         if not isinstance(trial_id, Integral) or not 0 <= trial_id < len(self._trials):
@@ -190,6 +197,16 @@ class Optimizer:
 
 
 def _finite(what: str, number: float) -> float:
-    if not isinstance(number, Real) or not math.isfinite(number):
-        raise InputError(f"{what} is {number!r}: give a finite number")
-    return float(number)
+    try:
+        if isinstance(number, Real) and math.isfinite(number):
+            return float(number)
+    except OverflowError:  # an integer beyond the floats
+        pass
+    raise InputError(f"{what} is {number!r}: give a finite number")
+
+
+def _listed(what: str, values: ArrayLike) -> list[Any]:
+    items = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(items, Iterable):
+        raise InputError(f"{what} is {values!r}: give a list")
+    return list(items)

@@ -1,5 +1,6 @@
 """LAW: a batch by greedy maximisation of a determinantal point process whose kernel the acquisition weights."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -7,10 +8,11 @@ import numpy as np
 from law_ray.acquisition import est, optimum_estimate, sigmoid_weight
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
-from law_ray.permutations import IntArray, sample
+from law_ray.permutations import IntArray, enumerate_all, sample
 from law_ray.search import Taken, maximise
 
-N_OPTIMUM_SAMPLE = 20_000  # permutations behind the optimum estimate; the paper's 100,000 move it by under 0.01
+N_POINTS = 100_000  # permutations behind the optimum estimate, as in the paper: their number matters
+N_SAMPLED = 20_000  # of them, each standing for five
 
 
 def law_est(
@@ -23,8 +25,7 @@ def law_est(
     batch includes the observation noise. `posterior` is K_t, pending and failed points among those it is given; `best`
     is the least normalised value. Cost: batch_size multi-start searches.
     """
-    mean, variance = posterior.predict(sample(posterior.X.shape[1], N_OPTIMUM_SAMPLE, rng))
-    optimum = optimum_estimate(mean, variance, best)
+    optimum = estimate_optimum(posterior, best, rng)
     taken = taken.copy()
     given_batch = posterior
     batch: list[IntArray] = []
@@ -35,6 +36,15 @@ def law_est(
         batch.append(point)
         given_batch = given_batch.condition(point[None])
     return np.array(batch)
+
+
+def estimate_optimum(posterior: GaussianProcess, best: float, rng: np.random.Generator) -> float:
+    """EST's m-hat over N_POINTS random permutations, or over all of them where there are fewer."""
+    n_items = posterior.X.shape[1]
+    if math.factorial(n_items) <= N_POINTS:
+        return optimum_estimate(*posterior.predict(enumerate_all(n_items)), best)
+    sampled = sample(n_items, N_SAMPLED, rng)
+    return optimum_estimate(*posterior.predict(sampled), best, multiplicity=N_POINTS / N_SAMPLED)
 
 
 def _gain(

@@ -1,0 +1,654 @@
+import itertools
+import json
+import math
+import pickle
+import subprocess
+import sys
+from dataclasses import asdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import law_ray
+from law_ray import InputError, Optimizer
+from law_ray.errors import UsedUpError
+from law_ray.gp import fit, log_marginal_likelihood
+from law_ray.kernels import position_distances
+from law_ray.methods import METHODS
+
+GAINS = np.random.default_rng(0).normal(size=(12, 12))
+BATCHES = (5, 3, 2, 4)  # with n_init=5: the initial design, then rounds 1 to 3
+
+
+def objective(permutation):
+    """A linear assignment, some neighbour terms on top."""
+    places = np.arange(len(permutation))
+    return float(GAINS[places, permutation].sum() + 0.3 * np.abs(np.diff(permutation)).sum())
+
+
+def first_item(permutation):
+    return int(permutation[0])
+
+
+def rows(trials):
+    return [tuple(trial.permutation.tolist()) for trial in trials]
+
+
+def tell_all(optimizer, trials, value=objective):
+    for trial in trials:
+        optimizer.tell(trial.id, value(trial.permutation))
+
+
+def run(optimizer, batches=BATCHES, value=objective, order=list):
+    """The permutations asked, batch by batch; each batch is told, in some order, before the next ask."""
+    asked = []
+    for batch_size in batches:
+        trials = optimizer.ask(batch_size)
+        asked.append(rows(trials))
+        tell_all(optimizer, order(trials), value)
+    return asked
+
+
+def state(optimizer):
+    return [(t.id, t.round, *t.permutation.tolist(), t.state, repr(t.value), t.reason) for t in optimizer.trials]
+
+
+@pytest.fixture
+def opt():
+    return Optimizer(6, n_init=5)
+
+
+@pytest.fixture
+def posteriors(monkeypatch):
+    """What the optimiser hands to the method named "spy", which then draws the first free permutations."""
+    handed = []
+
+    def spy(posterior, best, batch_size, taken, rng):
+        handed.append((posterior, best, batch_size, taken.copy()))
+        free = (np.array(p) for p in itertools.permutations(range(posterior.X.shape[1])) if np.array(p) not in taken)
+        return np.array(list(itertools.islice(free, batch_size)))
+
+    monkeypatch.setitem(METHODS, "spy", spy)
+    return handed
+
+
+# ask
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("n_items", [4, 9])
+def test_every_ask_returns_that_many_new_permutations(method, n_items):
+    asked = run(Optimizer(n_items, method=method, n_init=5), (1, 5, 3, 1))
+    assert [len(batch) for batch in asked] == [1, 5, 3, 1]
+    assert len(set(itertools.chain(*asked))) == 10
+    assert all(sorted(row) == list(range(n_items)) for row in itertools.chain(*asked))
+
+
+def test_asked_trials_are_pending_with_read_only_int64_permutations(opt):
+    for _ in range(2):
+        trials = opt.ask(5)
+        for trial in trials:
+            assert (trial.permutation.dtype, trial.permutation.shape) == (np.int64, (6,))
+            assert (trial.state, math.isnan(trial.value)) == ("pending", True)
+            with pytest.raises(ValueError, match="read-only"):
+                trial.permutation[0] = 0
+        tell_all(opt, trials)
+
+
+def test_ids_count_up_from_zero_over_asks_and_additions(opt):
+    first = opt.ask(3)
+    opt.add([[5, 4, 3, 2, 1, 0]], [1.0])
+    tell_all(opt, first)
+    second = opt.ask(2)
+    assert [trial.id for trial in (*first, *second)] == [0, 1, 2, 4, 5]
+    assert [trial.id for trial in opt.trials] == [0, 1, 2, 3, 4, 5]
+
+
+def test_rounds_are_zero_until_n_init_points_and_count_asks_from_then_on(opt):
+    rounds = []
+    for batch_size in (3, 3, 2, 1):
+        trials = opt.ask(batch_size)
+        rounds.append({trial.round for trial in trials})
+        tell_all(opt, trials)
+    assert rounds == [{0}, {0}, {1}, {2}]
+
+
+def test_first_model_is_fitted_once_n_init_points_were_asked(opt):
+    tell_all(opt, opt.ask(4))
+    tell_all(opt, opt.ask(1))
+    assert opt.model is None
+    opt.ask(1)
+    assert opt.model is not None
+
+
+def test_added_points_count_towards_n_init():
+    permutations = list(itertools.islice(itertools.permutations(range(6)), 100))
+    values = [objective(np.array(p)) for p in permutations]
+    enough, too_few = Optimizer(6, n_init=20), Optimizer(6, n_init=20)
+    enough.add(permutations, values)
+    too_few.add(permutations[:19], values[:19])
+    assert ({trial.round for trial in enough.ask(2)}, enough.model is None) == ({1}, False)
+    assert ({trial.round for trial in too_few.ask(2)}, too_few.model is None) == ({0}, True)
+
+
+def test_added_points_are_not_proposed():
+    opt = Optimizer(4, n_init=3)
+    permutations = list(itertools.permutations(range(4)))
+    opt.add(permutations[:20], [float(i) for i in range(20)])
+    assert sorted(rows(opt.ask(4))) == permutations[20:]
+
+
+def test_asking_while_nothing_is_told_gives_random_batches(opt):
+    asked = [opt.ask(5) for _ in range(3)]
+    assert [{trial.round for trial in trials} for trials in asked] == [{0}, {1}, {2}]
+    assert opt.model is None
+    assert len(set(itertools.chain(*map(rows, asked)))) == 15
+
+
+def test_asking_while_everything_failed_gives_random_batches(opt):
+    for trial in opt.ask(5):
+        opt.fail(trial.id, "no licence")
+    assert len(opt.ask(5)) == 5
+    assert opt.model is None
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_whole_space_can_be_asked_batch_by_batch(method):
+    opt = Optimizer(4, method=method, n_init=5)
+    asked = itertools.chain(*run(opt, (5, 5, 5, 5, 4)))
+    assert sorted(asked) == list(itertools.permutations(range(4)))
+    with pytest.raises(UsedUpError, match="0 permutations are left"):
+        opt.ask(1)
+
+
+@pytest.mark.parametrize("n_items", [2, 3])
+def test_smallest_spaces_can_be_asked_one_by_one(n_items):
+    asked = run(Optimizer(n_items, n_init=1), [1] * math.factorial(n_items))
+    assert sorted(itertools.chain(*asked)) == list(itertools.permutations(range(n_items)))
+
+
+@pytest.mark.parametrize("n_init", [3, 24])
+def test_asking_for_more_than_is_left_changes_nothing(n_init):
+    opt, unasked = Optimizer(4, n_init=n_init), Optimizer(4, n_init=n_init)
+    run(opt, (5, 5, 5))
+    run(unasked, (5, 5, 5))
+    with pytest.raises(UsedUpError, match="batch size is 10, but only 9 permutations are left"):
+        opt.ask(10)
+    assert state(opt) == state(unasked)
+    assert rows(opt.ask(3)) == rows(unasked.ask(3))
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 2.0, "3", None])
+def test_a_batch_size_that_is_no_positive_integer_is_refused(opt, batch_size):
+    with pytest.raises(InputError, match="batch size"):
+        opt.ask(batch_size)
+
+
+@pytest.mark.parametrize("n_items", [5, 9])
+@pytest.mark.parametrize("method", list(METHODS))
+def test_permutations_of_one_key_are_proposed_once_and_then_the_keys_are_used_up(method, n_items):
+    opt = Optimizer(n_items, method=method, n_init=3, key=first_item)
+    asked = run(opt, (3, 1, n_items - 4))
+    assert sorted(row[0] for row in itertools.chain(*asked)) == list(range(n_items))
+    with pytest.raises(UsedUpError, match="used up"):
+        opt.ask(1)
+
+
+def test_points_that_share_a_key_with_an_added_or_failed_one_are_not_proposed():
+    opt = Optimizer(5, n_init=2, key=first_item)
+    opt.add([[3, 0, 1, 2, 4]], [1.0])
+    failed = opt.ask(1)[0]
+    opt.fail(failed.id, "broken")
+    assert sorted(row[0] for row in rows(opt.ask(3))) == sorted({0, 1, 2, 4} - {int(failed.permutation[0])})
+
+
+def test_random_method_never_fits_a_model():
+    opt = Optimizer(6, method="random", n_init=5)
+    run(opt)
+    assert opt.model is None
+    assert sorted({trial.round for trial in opt.trials}) == [0, 1, 2, 3]
+
+
+def test_random_method_needs_no_values():
+    opt = Optimizer(6, method="random", n_init=2)
+    assert len(set(rows([*opt.ask(4), *opt.ask(4), *opt.ask(4)]))) == 12
+
+
+# what reaches the model
+
+
+def test_method_is_given_the_posterior_of_what_is_told_conditioned_on_what_is_not(posteriors):
+    opt = Optimizer(5, method="spy", n_init=8)
+    trials = opt.ask(8)
+    for trial in trials[:5]:
+        opt.tell(trial.id, objective(trial.permutation), standard_error=0.2 * trial.id)
+    opt.fail(trials[6].id, "crashed")
+    opt.add([[4, 3, 2, 1, 0]], [2.5])
+    opt.ask(3)
+    (posterior, best, batch_size, taken), h = posteriors[0], opt.model
+    X = np.array([*rows(trials[:5]), (4, 3, 2, 1, 0)])
+    y = np.array([objective(trial.permutation) for trial in trials[:5]] + [2.5])
+    z, errors = (y - y.mean()) / y.std(), np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.0]) / y.std()
+    busy, Z = np.array(rows(trials[5:])), np.array(list(itertools.permutations(range(5))))
+
+    def prior(A, B):
+        distances = np.abs(np.argsort(A, axis=1)[:, None] - np.argsort(B, axis=1)[None]).sum(axis=2)
+        return h.signal_variance * np.exp(-h.decay / 5 * distances)
+
+    mean = h.mean + prior(Z, X) @ np.linalg.solve(prior(X, X) + np.diag(h.noise + errors**2), z - h.mean)
+    given = np.concatenate([X, busy])
+    noise = np.diag(h.noise + np.concatenate([errors**2, np.zeros(3)]))
+    covariance = prior(Z, Z) - prior(Z, given) @ np.linalg.solve(prior(given, given) + noise, prior(given, Z))
+    found_mean, found_variance = posterior.predict(Z)
+    np.testing.assert_allclose(found_mean, mean, atol=1e-8)
+    np.testing.assert_allclose(found_variance, np.diag(covariance), atol=1e-8)
+    assert best == pytest.approx(z.min(), abs=1e-12)
+    assert batch_size == 3
+    assert sorted(tuple(p) for p in Z.tolist() if np.array(p) in taken) == sorted([*rows(trials), (4, 3, 2, 1, 0)])
+
+
+def test_model_maximises_the_evidence_of_the_told_values_with_their_standard_errors():
+    opt = Optimizer(6, n_init=12)
+    trials = opt.ask(12)
+    rng = np.random.default_rng(0)
+    for trial in trials[:10]:
+        opt.tell(trial.id, objective(trial.permutation) + rng.normal(), standard_error=1.0)
+    opt.fail(trials[10].id, "crashed")
+    opt.ask(1)
+    X = np.array(rows(trials[:10]))
+    y = np.array([trial.value for trial in opt.trials[:10]])
+    errors = np.ones(10)
+    expected = fit(X, y, np.random.default_rng(1), None, errors)
+
+    def evidence(h):
+        logs = np.log([h.decay, h.signal_variance, h.noise])
+        distances, z = position_distances(X, X), (y - y.mean()) / y.std()
+        return log_marginal_likelihood(logs, distances, z, 6, (errors / y.std()) ** 2)[0]
+
+    assert evidence(opt.model) == pytest.approx(evidence(expected), abs=1e-3)
+    assert evidence(fit(X, y, np.random.default_rng(1))) < evidence(expected) - 1e-3  # the errors make a difference
+
+
+def test_model_is_never_less_likely_than_the_one_before_on_the_same_values():
+    rng = np.random.default_rng(64)  # values whose evidence has two modes, of which random starts often miss the better
+    n_items, count = int(rng.integers(4, 9)), int(rng.integers(3, 30))
+    X = rng.permuted(np.tile(np.arange(n_items), (count, 1)), axis=1)
+    y = rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
+
+    def evidence(h):
+        logs = np.log([h.decay, h.signal_variance, h.noise])
+        return log_marginal_likelihood(logs, position_distances(X, X), (y - y.mean()) / y.std(), n_items)[0]
+
+    before = max((fit(X, y, np.random.default_rng(seed)) for seed in range(8)), key=evidence)
+    for seed in range(6):
+        opt = Optimizer(n_items, seed=seed)
+        opt.add(X, y)
+        opt.replay([np.roll(X[0], 1)], 1, asdict(before))
+        opt.ask(1)
+        assert evidence(opt.model) >= evidence(before) - 1e-6
+
+
+def test_failed_points_are_treated_exactly_as_pending_ones():
+    failed, pending = Optimizer(6, n_init=5), Optimizer(6, n_init=5)
+    for opt in (failed, pending):
+        run(opt, (5,))
+        tell_all(opt, opt.ask(3)[:2])
+    failed.fail(7, "out of memory")
+    assert rows(failed.ask(4)) == rows(pending.ask(4))
+    assert failed.model == pending.model
+
+
+def test_failed_points_are_never_proposed_again():
+    opt = Optimizer(4, n_init=4)
+    failed = rows(opt.ask(4)[:2])
+    for trial in opt.trials:
+        opt.fail(trial.id, "broken") if trial.id < 2 else opt.tell(trial.id, 1.0 * trial.id)
+    assert sorted([*rows(opt.ask(20)), *rows(opt.trials[:4])]) == list(itertools.permutations(range(4)))
+    assert len(set(failed)) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    "order", [lambda trials: trials[::-1], lambda trials: sorted(trials, key=lambda t: t.id * 7 % 5)]
+)
+def test_order_of_tells_inside_a_round_changes_nothing(order, fails):
+    def tell_round(opt, trials):
+        for trial in trials:
+            if fails and trial.id % 3 == 1:
+                opt.fail(trial.id, "odd")
+            else:
+                opt.tell(trial.id, objective(trial.permutation))
+
+    asked, models = [], []
+    for arrange in (list, order):
+        opt = Optimizer(8, n_init=5)
+        for batch_size in BATCHES:
+            trials = opt.ask(batch_size)
+            tell_round(opt, arrange(trials))
+        asked.append(state(opt))
+        models.append(opt.model)
+    assert asked[0] == asked[1]
+    assert models[0] == models[1]
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_runs_with_one_seed_are_equal_bit_for_bit(method):
+    first, second = Optimizer(8, method=method, seed=3, n_init=5), Optimizer(8, method=method, seed=3, n_init=5)
+    assert run(first) == run(second)
+    assert first.model == second.model
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_runs_with_different_seeds_differ(method):
+    first, second = (run(Optimizer(8, method=method, seed=seed, n_init=5)) for seed in (3, 4))
+    assert not set(first[0]) & set(second[0])
+
+
+def test_global_random_state_has_no_say():
+    asked = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        asked.append(run(Optimizer(8, n_init=5)))
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_maximising_is_minimising_the_negated_values(method):
+    low, high = Optimizer(6, method=method, n_init=5), Optimizer(6, method=method, n_init=5, maximize=True)
+    assert run(low) == run(high, value=lambda p: -objective(p))
+    assert (low.best.id, low.best.value) == (high.best.id, -high.best.value)
+    assert low.model == high.model
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_optimum_of_a_smooth_objective_is_found_in_few_rounds(seed):
+    goal = np.random.default_rng(seed).permutation(8)  # one of 40,320, among 30
+    opt = Optimizer(8, seed=seed, n_init=10)
+    run(opt, (10, 5, 5, 5, 5), value=lambda p: float(np.abs(np.argsort(p) - np.argsort(goal)).sum()))
+    assert opt.best.value == 0.0
+
+
+@pytest.mark.parametrize("constant", [0.0, 3.7, -1e9])
+def test_constant_values_do_not_crash_an_ask(constant):
+    asked = run(Optimizer(5, n_init=3), (3, 4, 4), value=lambda _: constant)
+    assert len(set(itertools.chain(*asked))) == 11
+
+
+def test_one_told_value_is_enough_for_a_model():
+    opt = Optimizer(5, n_init=1)
+    tell_all(opt, opt.ask(1))
+    assert len(set(rows(opt.ask(4)))) == 4
+    assert opt.model is not None
+
+
+def test_a_permutation_added_twice_does_not_crash_an_ask():
+    opt = Optimizer(5, n_init=3)
+    opt.add([[0, 1, 2, 3, 4]] * 3, [1.0, 2.0, 1.5])
+    assert len(opt.ask(3)) == 3
+
+
+# pickle and replay
+
+
+@pytest.mark.parametrize("key", [None, first_item])
+def test_a_pickled_optimizer_continues_identically(key):
+    original = Optimizer(8, n_init=3, key=key)
+    run(original, (3, 1))
+    opened = original.ask(2)
+    tell_all(original, opened[:1])
+    copy = pickle.loads(pickle.dumps(original))
+    for opt in (original, copy):
+        opt.fail(opened[1].id, "late")
+        run(opt, (1, 1))
+    assert state(original) == state(copy)
+    assert original.model == copy.model
+
+
+def test_replaying_a_recorded_run_gives_the_next_ask_of_the_original():
+    original, record = Optimizer(8, n_init=5), []
+
+    def ask(batch_size):
+        trials = original.ask(batch_size)
+        model = None if original.model is None else asdict(original.model)
+        record.append([[t.permutation.tolist() for t in trials], trials[0].round, model])
+        return trials
+
+    tell_all(original, ask(5))
+    tell_all(original, ask(3))
+    third = ask(4)
+    tell_all(original, third[2:])
+    original.fail(third[0].id, "lost")
+    copy = Optimizer(8, n_init=5)
+    for permutations, round, model in json.loads(json.dumps(record)):
+        copy.replay(permutations, round, model)
+    for trial in original.trials:
+        if trial.state == "told":
+            copy.tell(trial.id, trial.value)
+        elif trial.state == "failed":
+            copy.fail(trial.id, trial.reason)
+    assert state(copy) == state(original)
+    assert copy.model == original.model
+    assert rows(copy.ask(4)) == rows(original.ask(4))
+    assert copy.model == original.model
+    assert state(copy) == state(original)
+
+
+def test_replay_refuses_what_is_no_permutation(opt):
+    with pytest.raises(InputError, match="does not hold each"):
+        opt.replay([[0, 1, 2, 3, 4, 4]], 0, None)
+
+
+# tell, fail, add
+
+
+def test_tell_accepts_real_numbers_of_any_type(opt):
+    for trial, value in zip(opt.ask(5), (1, np.float32(1), np.int64(1), Fraction(1), True), strict=True):
+        opt.tell(trial.id, value)
+    assert [(type(t.value), t.value) for t in opt.trials] == [(float, 1.0)] * 5
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan"), "1.0", None, 1j, [1.0]])
+def test_a_value_that_is_no_finite_number_is_refused_and_the_trial_stays_pending(opt, value):
+    trial = opt.ask(2)[1]
+    with pytest.raises(InputError, match=r"value of trial 1 is .*finite number"):
+        opt.tell(trial.id, value)
+    assert opt.trials[1].state == "pending"
+    opt.tell(trial.id, 1.0)
+    assert opt.best.id == 1
+
+
+@pytest.mark.parametrize("error", [-0.1, math.nan, math.inf, "0.1"])
+def test_a_standard_error_that_is_no_finite_size_is_refused_and_the_trial_stays_pending(opt, error):
+    opt.ask(1)
+    with pytest.raises(InputError, match="standard error"):
+        opt.tell(0, 1.0, standard_error=error)
+    assert opt.trials[0].state == "pending"
+
+
+@pytest.mark.parametrize("report", [lambda opt, i: opt.tell(i, 1.0), lambda opt, i: opt.fail(i, "broken")])
+@pytest.mark.parametrize("trial_id", [-1, 3, 10**9, 1.0, "0", None])
+def test_an_unknown_trial_is_refused_by_name(opt, report, trial_id):
+    opt.ask(3)
+    with pytest.raises(InputError, match=f"no trial {trial_id!r}"):
+        report(opt, trial_id)
+
+
+@pytest.mark.parametrize("second", [lambda opt, i: opt.tell(i, 1.0), lambda opt, i: opt.fail(i, "broken")])
+def test_a_trial_is_reported_once(opt, second):
+    opt.ask(3)
+    opt.add([[5, 4, 3, 2, 1, 0]], [1.0])
+    opt.tell(0, 2.0)
+    opt.fail(1, "broken")
+    before = state(opt)
+    for trial_id, became in ((0, "told"), (1, "failed"), (3, "added")):
+        with pytest.raises(InputError, match=f"trial {trial_id} is {became} already"):
+            second(opt, trial_id)
+    assert state(opt) == before
+
+
+def test_trials_returned_earlier_are_snapshots(opt):
+    trials = opt.ask(2)
+    opt.tell(0, 3.0)
+    assert (trials[0].state, opt.trials[0].state) == ("pending", "told")
+
+
+@pytest.mark.parametrize(
+    ("permutations", "values", "culprit"),
+    [
+        ([[0, 1, 2], [0, 1, 1]], [1.0, 2.0], r"\[0, 1, 1\]"),
+        ([[0, 1, 2], [0, 1, 3]], [1.0, 2.0], r"\[0, 1, 3\]"),
+        ([[0, 1]], [1.0], r"shape is \(2,\)"),
+        ([0, 1, 2], [1.0], r"shape is \(\)"),
+        ([[0.0, 1.0, 2.0]], [1.0], "float64"),
+        ([[0, 1, 2], [2, 1, 0]], [1.0], "2 permutations .* 1 values"),
+        ([[0, 1, 2]], [1.0, 2.0], "1 permutations .* 2 values"),
+        ([[0, 1, 2]], [[1.0]], r"value 0 is \[1.0\]"),
+        ([[0, 1, 2], [0, 1]], [1.0, 2.0], r"shape is \(2,\)"),
+        (5, [1.0], "permutations is 5"),
+        ([[0, 1, 2]], 5.0, "values is 5"),
+        ([[0, 1, 2]], [10**400], "value 0 is 1000"),
+        ([[0, 1, 2], [2, 1, 0]], [1.0, math.nan], "value 1 is nan"),
+        ([[0, 1, 2], [2, 1, 0]], [math.inf, 1.0], "value 0 is inf"),
+        ([[0, 1, 2], [2, 1, 0]], [1.0, None], "value 1 is None"),
+        ([[0, 1, 2]], ["1.0"], "value 0 is '1.0'"),
+    ],
+)
+def test_bad_additions_are_refused_whole(permutations, values, culprit):
+    opt = Optimizer(3)
+    with pytest.raises(InputError, match=culprit):
+        opt.add(permutations, values)
+    assert opt.trials == ()
+
+
+def test_additions_are_copied(opt):
+    permutations = np.array([[0, 1, 2, 3, 4, 5]])
+    opt.add(permutations, [1.0])
+    permutations[0] = [5, 4, 3, 2, 1, 0]
+    assert rows(opt.trials) == [(0, 1, 2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("n_items", [1, 0, -3, 2.0, "5", None])
+def test_n_items_below_two_or_no_integer_is_refused(n_items):
+    with pytest.raises(InputError, match="n_items"):
+        Optimizer(n_items)
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones():
+    with pytest.raises(InputError, match=r"unknown method 'law'.*law-est.*random"):
+        Optimizer(5, method="law")
+
+
+@pytest.mark.parametrize("argument", [{"seed": -1}, {"seed": 0.5}, {"seed": None}, {"n_init": -1}, {"n_init": "3"}])
+def test_a_seed_or_n_init_that_is_no_count_is_refused(argument):
+    with pytest.raises(InputError, match=next(iter(argument))):
+        Optimizer(5, **argument)
+
+
+# best and history
+
+
+@pytest.mark.parametrize(("maximize", "expected"), [(False, 1), (True, 3)])
+def test_best_is_the_earliest_of_equals(maximize, expected):
+    opt = Optimizer(5, maximize=maximize)
+    opt.ask(6)
+    for trial_id, value in ((5, 9.0), (4, -2.0), (3, 9.0), (1, -2.0), (0, 4.0)):
+        opt.tell(trial_id, value)
+    assert opt.best.id == expected
+    assert opt.best.value == (9.0 if maximize else -2.0)
+
+
+def test_best_may_be_an_added_point(opt):
+    opt.add([[5, 4, 3, 2, 1, 0]], [-100.0])
+    tell_all(opt, opt.ask(3))
+    assert (opt.best.state, opt.best.value) == ("added", -100.0)
+
+
+def test_without_a_value_there_is_no_best(opt):
+    opt.fail(opt.ask(2)[0].id, "broken")
+    with pytest.raises(InputError, match="no value"):
+        _ = opt.best
+
+
+def test_history_has_one_row_a_trial_with_the_contracts_columns():
+    opt = Optimizer(4, n_init=3)
+    opt.add([[3, 2, 1, 0]], [7])
+    trials = opt.ask(3)
+    opt.tell(2, -1.5, seconds=0.25)
+    opt.fail(3, "broken", seconds=4.0)
+    trials += opt.ask(1)
+    history = opt.history
+    assert list(history.columns) == ["id", "round", "permutation", "value", "state", "seconds"]
+    assert history["id"].tolist() == [0, 1, 2, 3, 4]
+    assert history["round"].tolist() == [-1, 0, 0, 0, 1]
+    assert history["permutation"].tolist() == [(3, 2, 1, 0), *rows(trials)]
+    assert history["state"].tolist() == ["added", "pending", "told", "failed", "pending"]
+    np.testing.assert_array_equal(history["value"], [7.0, math.nan, -1.5, math.nan, math.nan])
+    np.testing.assert_array_equal(history["seconds"], [math.nan, math.nan, 0.25, 4.0, math.nan])
+
+
+def test_history_of_nothing_has_the_contracts_columns(opt):
+    assert list(opt.history.columns) == ["id", "round", "permutation", "value", "state", "seconds"]
+    assert len(opt.history) == 0
+
+
+# the package
+
+
+def test_importing_the_package_imports_neither_ray_nor_pgmpy_nor_torch_nor_pandas():
+    code = "import sys, law_ray; law_ray.Optimizer(5).ask(3); print(sorted({m.partition('.')[0] for m in sys.modules}))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'law_ray'" in printed
+    assert not [name for name in ("ray", "pgmpy", "torch", "pandas") if f"'{name}'" in printed]
+
+
+def test_the_default_method_is_law_est():
+    assert law_ray.Optimizer(5).method == "law-est"
+    assert "law-est" in law_ray.METHODS
+
+
+def test_permutations_stay_read_only_through_pickle():
+    opt = pickle.loads(pickle.dumps([Optimizer(5), *Optimizer(5).ask(2)]))
+    assert not opt[1].permutation.flags.writeable
+
+
+def test_trials_compare_and_hash():
+    trial = Optimizer(5).ask(1)[0]
+    copy = pickle.loads(pickle.dumps(trial))
+    assert (trial == copy) in (True, False)
+    assert trial in {trial}
+
+
+def test_huge_finite_values_do_not_crash_an_ask():
+    opt = Optimizer(5, n_init=2)
+    opt.add([[0, 1, 2, 3, 4], [1, 0, 2, 3, 4]], [1e308, 1.1e308])
+    opt.ask(2)
+
+
+def test_huge_standard_error_does_not_crash_an_ask():
+    opt = Optimizer(5, n_init=2)
+    for t in opt.ask(2):
+        opt.tell(t.id, float(t.id), 1e200)
+    opt.ask(2)
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**-60])
+def test_proposals_do_not_depend_on_the_unit_of_the_values(unit):
+    asked = []
+    for u in (1.0, unit):
+        opt = Optimizer(6, n_init=6)
+        for batch in (6, 3):
+            trials = opt.ask(batch)
+            for t in trials:
+                opt.tell(t.id, u * float(np.abs(np.diff(t.permutation)).sum() + t.permutation[0] ** 2))
+        asked.append([t.permutation.tolist() for t in opt.trials])
+    assert asked[0] == asked[1]
+
+
+def test_a_refused_ask_leaves_the_model():
+    opt = Optimizer(5, n_init=3, key=lambda p: int(p[0]))
+    for t in opt.ask(3):
+        opt.tell(t.id, float(t.permutation[1]))
+    with pytest.raises(InputError):
+        opt.ask(3)
+    assert opt.model is None
