@@ -23,14 +23,17 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 Everything in this module but the `y` it is given is in units of the normalised values (zero mean, unit variance).
 """
 
+import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, solve_triangular
 from scipy.optimize import minimize
 
-from law_ray.kernels import FloatArray, position_correlations, position_distances
+from law_ray import scan
+from law_ray.kernels import FloatArray, position_correlations, position_distances, positions_of
 from law_ray.permutations import IntArray
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
@@ -83,7 +86,7 @@ class GaussianProcess:
     """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance exp(-decay distance / n_items)).
 
     K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
-    `noise` plus, for values that came with a standard error, its square. Held as the Cholesky factor of K(X, X) + S,
+    `noise` plus, for values that came with a standard error, its square. Held as the Cholesky factor C of K(X, X) + S,
     so that conditioning on m further points costs O(n^2 m), and predicting at m points O(n^2 m + n m n_items).
     """
 
@@ -93,28 +96,42 @@ class GaussianProcess:
         """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
         self.hyperparameters = hyperparameters
         self.normalise = Normalisation.of(y)
-        self._correlations = hyperparameters.signal_variance * position_correlations(X.shape[1], hyperparameters.decay)
+        self.kernel_values = hyperparameters.signal_variance * position_correlations(X.shape[1], hyperparameters.decay)
+        self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
         self.X = X
+        self.positions = positions_of(X)
         covariance = self.kernel(X, X)
         covariance[np.diag_indices(len(X))] += hyperparameters.noise + self.normalise.known_noise(standard_errors)
-        self._factor: FloatArray = cholesky(covariance, lower=True)
-        self._whitened_y: FloatArray = solve_triangular(
-            self._factor, self.normalise(y) - hyperparameters.mean, lower=True
-        )
+        self._factor: FloatArray = np.asfortranarray(cholesky(covariance, lower=True))
+        self._whitened_y = self._solve(self.normalise(y) - hyperparameters.mean)
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
-        return self._correlations[position_distances(X1, X2)]
+        return self.kernel_values[position_distances(X1, X2)]
 
     def whiten(self, permutations: IntArray) -> FloatArray:
-        """V = C^-1 K(X, permutations), shape (n, m), with C the Cholesky factor of K(X, X) + S.
+        """V = C^-1 K(X, permutations), shape (n, m).
 
         Mean and variance given the first i rows of X are `mean + z[:i] @ V[:i]` and `signal_variance - sum(V[:i]**2)`,
         which is how the batch choice gets the variance before and after the batch from one triangular solve.
         """
-        return solve_triangular(
-            self._factor, self.kernel(self.X, permutations), lower=True, overwrite_b=True, check_finite=False
-        )
+        return self.whiten_distances(scan.position_distances(positions_of(permutations), self.positions))
+
+    def whiten_distances(self, distances: NDArray[np.int32]) -> FloatArray:
+        """`whiten` (n, m) for points at these distances (m, n) to X."""
+        return self._solve(self.kernel_values[distances].T)
+
+    def unwhiten(self, V: FloatArray) -> FloatArray:
+        """C^-T V: the weights (K(X, X) + S)^-1 K(X, x) when V = `whiten` of x."""
+        return solve_triangular(self._factor, V, lower=True, trans="T", check_finite=False)
+
+    @cached_property
+    def mean_weights(self) -> FloatArray:
+        """(n,) weights of the kernel values in the posterior mean: mu(x) = mean + weights @ K(X, x)."""
+        return self.unwhiten(self._whitened_y)
+
+    def _solve(self, b: FloatArray) -> FloatArray:
+        return solve_triangular(self._factor, b, lower=True, overwrite_b=True, check_finite=False)
 
     def predict(self, permutations: IntArray) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and variance, each (m,), at (m, n_items) permutations."""
@@ -126,9 +143,9 @@ class GaussianProcess:
         return self.hyperparameters.mean + self._whitened_y @ V
 
     def variance_from(self, V: FloatArray) -> FloatArray:
-        """Posterior variance (m,) at the points whose `whiten` is V; positive also where rounding would make it 0."""
-        signal_variance = self.hyperparameters.signal_variance
-        return np.maximum(signal_variance - np.einsum("ij,ij->j", V, V), 1e-12 * signal_variance)
+        """Posterior variance (m,) at the points whose `whiten` is V."""
+        explained = np.einsum("ij,ij->j", V, V)
+        return np.maximum(self.hyperparameters.signal_variance - explained, self.least_variance)
 
     def posterior(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Posterior covariance K_t(X1, X2), shape (n, m)."""
@@ -146,18 +163,18 @@ class GaussianProcess:
         covariance[np.diag_indices(len(permutations))] += self.hyperparameters.noise
         corner: FloatArray = cholesky(covariance, lower=True)
         n, m = V.shape
-        factor = np.zeros((n + m, n + m))
+        factor = np.zeros((n + m, n + m), order="F")
         factor[:n, :n], factor[n:, :n], factor[n:, n:] = self._factor, V.T, corner
         whitened = np.zeros(m)
         if values is not None:
             innovation = self.normalise(values) - self.mean_from(V)
             whitened = solve_triangular(corner, innovation, lower=True)
-        conditioned = object.__new__(GaussianProcess)
-        conditioned.__dict__ |= self.__dict__ | {
-            "X": np.concatenate([self.X, permutations]),
-            "_factor": factor,
-            "_whitened_y": np.concatenate([self._whitened_y, whitened]),
-        }
+        conditioned = copy.copy(self)
+        conditioned.__dict__.pop("mean_weights", None)
+        conditioned.X = np.concatenate([self.X, permutations])
+        conditioned.positions = np.concatenate([self.positions, positions_of(permutations)])
+        conditioned._factor = factor
+        conditioned._whitened_y = np.concatenate([self._whitened_y, whitened])
         return conditioned
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
+from law_ray import scan
 from law_ray.permutations import IntArray, invert
 
 FloatArray = NDArray[np.float64]
@@ -14,7 +14,12 @@ def position_distances(X1: IntArray, X2: IntArray) -> NDArray[np.int32]:
 
     Shapes (n, n_items), (m, n_items) -> (n, m); integers in 0..max_position_distance. Cost O(n m n_items).
     """
-    return cdist(invert(X1), invert(X2), "cityblock").astype(np.int32)
+    return scan.position_distances(positions_of(X1), positions_of(X2))
+
+
+def positions_of(permutations: IntArray) -> NDArray[np.int32]:
+    """The positions of the items as the compiled loops want them: (m, n_items) int32."""
+    return np.ascontiguousarray(invert(permutations), dtype=np.int32)
 
 
 def max_position_distance(n_items: int) -> int:

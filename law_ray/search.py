@@ -1,22 +1,34 @@
-"""Local search over permutations: where an acquisition is largest."""
+"""Local search over permutations: where an acquisition is largest.
+
+A climb exchanges two items at a time. Of all the swaps of a permutation x the mean comes from one pass over the data,
+and the variance within bounds: with k the kernel values between x and the data, A = (K + S)^-1, w = A k and d = k_new
+- k,
+
+    k_new^T A k_new = k^T A k + 2 w^T d + d^T A d,    0 <= d^T A d <= 2 (k(x, x) - k(x, x_new)),
+
+since the posterior variance of f(x) - f(x_new) is not negative. So a swap costs O(n) instead of O(n^2) to rank, and
+only the most promising are evaluated exactly; a last pass over all whose bound could win makes sure of the best local
+maximum.
+"""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from law_ray.errors import UsedUpError
-from law_ray.kernels import FloatArray
-from law_ray.permutations import IntArray, enumerate_all, sample, swap_neighbours
+from law_ray.gp import GaussianProcess
+from law_ray.kernels import FloatArray, positions_of
+from law_ray.permutations import IntArray, enumerate_all, invert, sample
+from law_ray.scan import Int32Array, position_distances, swap_distances, swap_sums
 
-Score = Callable[[IntArray], FloatArray]  # (m, n_items) permutations -> (m,), larger is better
 Key = Callable[[IntArray], Hashable]  # permutations with one key are one point
 
 EXHAUSTIVE = 5040  # spaces up to this size, that is up to 7 items, are scored whole
-N_SAMPLED = 2000  # random permutations among which starts are looked for
-N_GOOD, N_RANDOM = 8, 4  # starts from each of the two sources: the best, and others at random
 N_MISSES = 20_000  # draws in a row that met nothing new, after which a space counts as used up
-CHUNK = 4096  # permutations scored at once: bounds the memory of a score
+N_PROMISING = 16  # swaps of a climber evaluated exactly at a step
+LEAST_GAIN = 1e-9  # less than the rounding of a score is no gain: a climb could walk a plateau for ever
 
 
 class Taken:
@@ -44,55 +56,186 @@ class Taken:
         return copy
 
 
-def maximise(score: Score, known: IntArray, taken: Taken, rng: np.random.Generator) -> IntArray:
-    """The permutation with the largest score that is not taken: over all of them in a small space, else by hill
-    climbing.
+@dataclass(frozen=True)
+class Landscape:
+    """What a climb walks on: value(mean, variance, variance given the batch) of each permutation, larger is better.
 
-    The climbs start, as in the paper (Section 4), from good and random points among `known` (n, n_items) and among
-    random permutations; where all of them end on taken ones, the answer is drawn at random. Raises UsedUpError when
-    no permutation is left. Ties go to the first found.
+    `given_batch` is `posterior` with further points; its variance is the third argument. For given other arguments the
+    value must be monotone in either variance.
     """
-    n_items = known.shape[1]
+
+    posterior: GaussianProcess
+    given_batch: GaussianProcess
+    value: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+    def __call__(self, permutations: IntArray) -> FloatArray:
+        """The values (m,) of (m, n_items) permutations; O(n^2) each."""
+        return self.at(position_distances(positions_of(permutations), self.given_batch.positions))
+
+    def at(self, distances: Int32Array) -> FloatArray:
+        """The values (m,) at given distances (m, n) to the points."""
+        return self.value(*self.moments(self.given_batch.whiten_distances(distances)))
+
+    def moments(self, V: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, variance and variance given the batch, each (m,), from the whitened covariances of `given_batch`."""
+        V_data = V[: len(self.posterior.X)]
+        variance = self.posterior.variance_from(V_data)
+        given_batch = variance if self.given_batch is self.posterior else self.given_batch.variance_from(V)
+        return self.posterior.mean_from(V_data), variance, given_batch
+
+
+def maximise(landscape: Landscape, starts: IntArray, taken: Taken, rng: np.random.Generator) -> IntArray:
+    """The permutation of the largest value that is not taken: of all in a small space, else of the climbs from
+    `starts`.
+
+    Where all of them end on taken ones it is drawn at random. Raises UsedUpError when no permutation is left.
+    """
+    n_items = landscape.posterior.X.shape[1]
     if math.factorial(n_items) <= EXHAUSTIVE:
         candidates = enumerate_all(n_items)
-        scores = _score(score, candidates)
+        for best in np.argsort(-landscape(candidates), kind="stable"):
+            if candidates[best] not in taken:
+                return candidates[best]
     else:
-        sources = [known, sample(n_items, N_SAMPLED, rng)]
-        starts = np.concatenate([_starts(score, source, rng) for source in sources])
-        candidates, scores = hill_climb(score, np.unique(starts, axis=0), taken)
-    for best in np.argsort(-scores, kind="stable"):
-        if candidates[best] not in taken:
-            return candidates[best]
+        end, value = climb(landscape, starts, taken)
+        if value > -math.inf:
+            return end
     return draw_free(n_items, 1, taken, rng)[0]
 
 
-def hill_climb(score: Score, starts: IntArray, taken: Taken) -> tuple[IntArray, FloatArray]:
-    """From each start, exchange the two positions that raise the score most, until none does.
+def climb(landscape: Landscape, starts: IntArray, taken: Taken) -> tuple[IntArray, float]:
+    """The best local maximum that climbs over swaps reach from (m, n_items) starts, and its value.
 
-    Shape (m, n_items) -> (k, n_items) local maxima, k <= m, and their scores (k,). A climb never steps onto a taken
-    permutation; one that starts on one leaves it for its best free neighbour, and ends there with score -inf if all are
-    taken. Climbs that meet go on as one. A step costs n_items^2 / 2 scores a climb.
+    A climb never steps onto a taken permutation; one that starts on one leaves it for a free neighbour. The answer
+    has no free neighbour of a larger value; its value is -inf if all the starts and their neighbours are taken. Cost
+    of a step of m climbers: O(m n n_items^2) to rank their swaps, and O(m N_PROMISING n^2).
     """
-    climbers = starts.copy()
-    scores = np.where([start in taken for start in starts], -np.inf, _score(score, starts))
-    goes_on = np.ones(len(starts), dtype=bool)
-    ends: list[int] = []
-    while goes_on.any():
-        active = np.flatnonzero(goes_on)
-        neighbours = swap_neighbours(climbers[active])
-        values = _score(score, neighbours.reshape(-1, neighbours.shape[2])).reshape(neighbours.shape[:2])
-        for climber, around, value in zip(active, neighbours, values, strict=True):
-            step = _best_step(around, value, scores[climber], taken)
-            if step is None:
-                ends.append(int(climber))
-                goes_on[climber] = False
-            else:
-                climbers[climber], scores[climber] = around[step], value[step]
-        moved = np.flatnonzero(goes_on)
-        goes_on[:] = False
-        goes_on[moved[np.unique(climbers[moved], axis=0, return_index=True)[1]]] = True
-    _, first = np.unique(climbers[ends], axis=0, return_index=True)
-    return climbers[ends][first], scores[ends][first]
+    climbers = _Climbers(landscape, np.unique(starts, axis=0), taken)
+    climbers.ascend(np.arange(len(climbers.values)))
+    while True:
+        best = int(np.argmax(climbers.values))
+        if not climbers.step_if_any(best):
+            return invert(climbers.q[best].astype(np.int64)), float(climbers.values[best])
+        climbers.ascend(np.array([best]))
+
+
+class _Climbers:
+    """Permutations on their way up, as positions `q` (m, n_items), with their `distances` (m, n) to the points."""
+
+    def __init__(self, landscape: Landscape, starts: IntArray, taken: Taken) -> None:
+        self._landscape = landscape
+        self._taken = taken
+        points = landscape.given_batch.positions
+        self._P_T = np.ascontiguousarray(points.T)
+        self._a, self._b = (items.astype(np.int32) for items in np.triu_indices(points.shape[1], 1))
+        self.q = positions_of(starts)
+        self.distances = position_distances(self.q, points)
+        occupied = [start in taken for start in starts]
+        self.values = np.where(occupied, -np.inf, landscape.at(self.distances))
+        # Where in its bounds a variance was found to lie, of the data alone and given the batch.
+        self._share = np.array([0.5, 0.5])
+
+    def ascend(self, active: IntArray) -> None:
+        """Step with the climbers `active` while a promising swap of theirs gains; those that meet go on as one."""
+        while len(active):
+            bounds = self._bounds(active)
+            estimates = self._value(bounds, self._share)
+            count = min(N_PROMISING, estimates.shape[1])
+            promising = np.argpartition(-estimates, count - 1, axis=1)[:, :count]
+            rows = np.repeat(np.arange(len(active)), count)
+            distances, values = self._evaluate(active[rows], promising.ravel(), bounds, rows)
+            moved: list[int] = []
+            for row, climber in enumerate(active):
+                own = slice(row * count, (row + 1) * count)
+                step = self._best_step(climber, promising[row], values[own])
+                if step is not None:
+                    self._move(climber, promising[row, step], values[own][step], distances[own][step])
+                    moved.append(climber)
+            active = np.array(moved, dtype=np.int64)
+            if moved:
+                active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
+
+    def step_if_any(self, climber: int) -> bool:
+        """Take the best step of all swaps whose bound could win, if one gains: False proves a local maximum."""
+        bounds = self._bounds(np.array([climber]))
+        corners = [self._value(bounds, np.array(corner)) for corner in ((0, 0), (0, 1), (1, 0), (1, 1))]
+        upper = np.max(corners, axis=0)[0] + LEAST_GAIN
+        order = np.argsort(-upper, kind="stable")
+        order = order[upper[order] > self.values[climber] + LEAST_GAIN]
+        best: tuple[float, int, Int32Array] | None = None
+        size = 4 * N_PROMISING
+        while len(order) and (best is None or upper[order[0]] > best[0]):
+            chunk, order = order[:size], order[size:]
+            distances, values = self._evaluate(
+                np.full(len(chunk), climber), chunk, bounds, np.zeros(len(chunk), np.int64)
+            )
+            step = self._best_step(climber, chunk, values)
+            if step is not None and (best is None or values[step] > best[0]):
+                best = (float(values[step]), int(chunk[step]), distances[step])
+            size *= 2
+        if best is not None:
+            self._move(climber, best[1], best[0], best[2])
+        return best is not None
+
+    def _bounds(self, active: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of every swap the mean (m, n_swaps), and the bounds of the two variances, each (2, m, n_swaps): low, high."""
+        posterior, given_batch = self._landscape.posterior, self._landscape.given_batch
+        n, m = len(posterior.X), len(active)
+        V = given_batch.whiten_distances(self.distances[active])
+        weights = np.zeros((m, 3, len(given_batch.X)))
+        weights[:, 0, :n] = posterior.mean_weights
+        weights[:, 1, :n] = posterior.unwhiten(V[:n]).T
+        weights[:, 2] = weights[:, 1] if given_batch is posterior else given_batch.unwhiten(V).T
+        q = self.q[active]
+        sums = swap_sums(q, self._P_T, self.distances[active], weights, posterior.kernel_values, self._a, self._b)
+        prior = posterior.hyperparameters.signal_variance
+        slack = 2.0 * (prior - posterior.kernel_values[2 * np.abs(q[:, self._a] - q[:, self._b])])
+        variances = []
+        for V_part, weighted in ((V[:n], sums[..., 1]), (V, sums[..., 2])):
+            high = prior + np.einsum("ij,ij->j", V_part, V_part)[:, None] - 2.0 * weighted
+            variances.append(np.clip([high - slack, high], posterior.least_variance, prior))
+        return posterior.hyperparameters.mean + sums[..., 0], variances[0], variances[1]
+
+    def _value(self, bounds: tuple[FloatArray, FloatArray, FloatArray], share: FloatArray) -> FloatArray:
+        """The value of every swap, were its variances at these shares of the way between their bounds."""
+        mean, (low, high), (batch_low, batch_high) = bounds
+        return self._landscape.value(
+            mean, low + share[0] * (high - low), batch_low + share[1] * (batch_high - batch_low)
+        )
+
+    def _evaluate(
+        self,
+        climbers: IntArray,
+        swaps: IntArray,
+        bounds: tuple[FloatArray, FloatArray, FloatArray],
+        rows: IntArray,
+    ) -> tuple[Int32Array, FloatArray]:
+        """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], whose bounds are in row rows[i]."""
+        distances = swap_distances(self.q, self._P_T, self.distances, climbers, self._a[swaps], self._b[swaps])
+        mean, *variances = self._landscape.moments(self._landscape.given_batch.whiten_distances(distances))
+        for i, (variance, (low, high)) in enumerate(zip(variances, bounds[1:], strict=True)):
+            low, width = low[rows, swaps], (high - low)[rows, swaps]
+            wide = width > 1e-12
+            if wide.any():
+                self._share[i] = 0.5 * (self._share[i] + np.mean(np.clip((variance - low)[wide] / width[wide], 0, 1)))
+        return distances, self._landscape.value(mean, variances[0], variances[1])
+
+    def _best_step(self, climber: int, swaps: IntArray, values: FloatArray) -> int | None:
+        improving = np.flatnonzero(values > self.values[climber] + LEAST_GAIN)
+        for step in improving[np.argsort(-values[improving], kind="stable")]:
+            if invert(self._swapped(climber, swaps[step]).astype(np.int64)) not in self._taken:
+                return int(step)
+        return None
+
+    def _swapped(self, climber: int, swap: int) -> Int32Array:
+        q = self.q[climber].copy()
+        q[[self._a[swap], self._b[swap]]] = q[[self._b[swap], self._a[swap]]]
+        return q
+
+    def _move(self, climber: int, swap: int, value: float, distances: Int32Array) -> None:
+        self.q[climber] = self._swapped(climber, swap)
+        self.distances[climber] = distances
+        self.values[climber] = value
 
 
 def draw_free(n_items: int, count: int, taken: Taken, rng: np.random.Generator) -> IntArray:
@@ -120,23 +263,3 @@ def draw_free(n_items: int, count: int, taken: Taken, rng: np.random.Generator) 
 def _endless(n_items: int, rng: np.random.Generator) -> Iterator[IntArray]:
     while True:
         yield from sample(n_items, 64, rng)
-
-
-def _score(score: Score, permutations: IntArray) -> FloatArray:
-    chunks = [score(permutations[i : i + CHUNK]) for i in range(0, len(permutations), CHUNK)]
-    return np.concatenate(chunks)
-
-
-def _starts(score: Score, source: IntArray, rng: np.random.Generator) -> IntArray:
-    best = np.argsort(-_score(score, source), kind="stable")[:N_GOOD]
-    others = rng.choice(len(source), min(N_RANDOM, len(source)), replace=False)
-    return source[np.concatenate([best, others])]
-
-
-def _best_step(neighbours: IntArray, values: FloatArray, current: float, taken: Taken) -> int | None:
-    # A gain below the rounding of a score is none: without the margin a climb could walk a plateau for ever.
-    improving = np.flatnonzero(values > current + 1e-9)
-    for step in improving[np.argsort(-values[improving], kind="stable")]:
-        if neighbours[step] not in taken:
-            return int(step)
-    return None

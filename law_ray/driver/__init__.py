@@ -4,10 +4,7 @@ The client (`minimize`, `resume`) starts or joins a cluster and follows a driver
 the run folder, chooses the batches and submits one task a trial; the tasks call the objective.
 """
 
-import logging
 import os
-import socket
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,22 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 from ray.exceptions import RayError, RayTaskError
-from tqdm import tqdm
 
 from law_ray import journal
-from law_ray.driver.actor import slots, start_driver
+from law_ray.driver.actor import start_driver
+from law_ray.driver.cluster import connect, slots
 from law_ray.driver.shipping import dumps
+from law_ray.driver.watch import watch
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.optimizer import Trial
 from law_ray.run import Settings, folder_for, replayed, settings_of, spans
 
 if TYPE_CHECKING:
     import pandas as pd
-
-POLL = 0.2  # seconds between two looks at the driver
-CONNECT_TIMEOUT = 10  # seconds
-LOG_INTERVAL = 30  # seconds between two progress lines where nobody watches
-OBJECT_STORE = 200_000_000  # bytes of a local cluster's object store; more if the objective needs it
 
 
 @dataclass(frozen=True)
@@ -185,12 +178,12 @@ def _follow(
 ) -> Result:
     """Run the driver actor to its end, showing its progress. `about` is None when the run is to be resumed."""
     pickled = dumps(objective)
-    started_here = _connect(address, len(pickled))
+    started_here = connect(address, len(pickled))
     try:
         slots(settings.num_cpus)
         driver = start_driver()
         ray.get(driver.open.remote(pickled, folder, settings, about))
-        reason = _watch(driver, settings, progress)
+        reason = watch(driver, settings.evals, progress)
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted: every finished evaluation is kept, `law-ray resume {folder}` continues"
@@ -219,55 +212,3 @@ def result_of(folder: Path, objective: Any, reason: str) -> Result:
         raise RunError(f"no evaluation succeeded before {reason}: resume {folder}")
     rounds = max((trial.round for trial in done), default=0)
     return Result(optimizer.best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason)
-
-
-def _connect(address: str | None, objective_bytes: int) -> bool:
-    """Join a Ray cluster, or start one here. True if it was started here."""
-    if ray.is_initialized():
-        return False
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    if address is not None:
-        try:
-            _knock(address)
-            ray.init(address=address, logging_level=logging.ERROR)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InputError(
-                f"no Ray cluster answers at {address} ({error}): start one with `ray start --head` or give its address"
-            ) from None
-        return True
-    ray.init(
-        include_dashboard=False,
-        object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
-        logging_level=logging.ERROR,
-    )
-    return True
-
-
-def _knock(address: str) -> None:
-    """Raise OSError if nothing listens at host:port: Ray itself would go on trying for minutes."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT).close()
-
-
-def _watch(driver: Any, settings: Settings, progress: bool) -> str:
-    """Wait for the driver, drawing a progress line on stderr. An interrupt stops it and leaves the run resumable."""
-    done = driver.run.remote()
-    live = sys.stderr.isatty()  # else, in a log file, a line now and then
-    interval = 0.1 if live else LOG_INTERVAL
-    with tqdm(total=settings.evals, unit="eval", disable=not progress, mininterval=interval, dynamic_ncols=True) as bar:
-        try:
-            while True:
-                ready, _ = ray.wait([done], timeout=POLL)
-                status = ray.get(driver.status.remote())
-                evaluations = status.pop("evaluations")
-                bar.set_postfix(status, refresh=live)
-                bar.update(evaluations - bar.n)
-                if ready:
-                    reason: str = ray.get(done)
-                    return reason
-        except KeyboardInterrupt:
-            driver.stop.remote()
-            ray.wait([done], timeout=10)
-            raise

@@ -11,7 +11,7 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from law_ray import threads
-from law_ray.errors import InputError
+from law_ray.driver.cluster import slots
 from law_ray.evaluation import Outcome, evaluate
 from law_ray.optimizer import Trial
 from law_ray.permutations import IntArray
@@ -21,17 +21,6 @@ from law_ray.seeding import generator
 POLL = 0.2  # seconds between two looks at the clock while evaluations run
 
 _objectives: dict[str, Any] = {}  # in a worker: the objective by the hex of its reference, so that it is unpickled once
-
-
-def slots(num_cpus: float) -> int:
-    """How many evaluations of `num_cpus` CPUs the cluster can run at once. InputError if none, ever."""
-    nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-    count: int = sum(math.floor(cpus / num_cpus + 1e-9) for cpus in nodes)
-    if count == 0:
-        raise InputError(
-            f"an evaluation asks for {num_cpus:g} CPUs, but the largest node has {max(nodes):g}: ask for fewer"
-        )
-    return count
 
 
 class Driver:

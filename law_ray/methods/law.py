@@ -1,7 +1,6 @@
 """LAW: a batch by greedy maximisation of a determinantal point process whose kernel the acquisition weights."""
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -9,10 +8,15 @@ from law_ray.acquisition import est, optimum_estimate, sigmoid_weight
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
 from law_ray.permutations import IntArray, enumerate_all, sample
-from law_ray.search import Taken, maximise
+from law_ray.search import Landscape, Taken, maximise
 
 N_POINTS = 100_000  # permutations behind the optimum estimate, as in the paper: their number matters
 N_SAMPLED = 20_000  # of them, each standing for five
+CHUNK = 4_000  # of them predicted at once: bounds the memory
+N_POOL = 2_000  # random permutations among which the climbs of a point start, beside the data
+N_GOOD, N_RANDOM = 6, 3  # starts from either: the best, and others at random
+N_SEARCHES = 10  # points of a batch with as many climbs; the further ones start from the best of all alone
+N_BEST = 2
 
 
 def law_est(
@@ -23,37 +27,79 @@ def law_est(
     x_1 = argmax a(x), and x_b = argmax log K_t(x, x | x_1..x_{b-1}) + 2 log w(a(x)): the greedy maximisation of
     log det [L^AW(x_i, x_j)], L^AW(x, x') = w(a(x)) K_t(x, x') w(a(x')) (Equations 1 and 2), where conditioning on the
     batch includes the observation noise. `posterior` is K_t, pending and failed points among those it is given; `best`
-    is the least normalised value. Cost: batch_size multi-start searches.
+    is the least normalised value. The climbs start, as in the paper (Section 4), from good and random points among the
+    data and among random permutations.
     """
     optimum = estimate_optimum(posterior, best, rng)
+
+    def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
+        return est(mean, variance, optimum)
+
+    def gain(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
+        return np.log(given_batch) + 2.0 * np.log(sigmoid_weight(est(mean, variance, optimum)))
+
     taken = taken.copy()
+    pool = Pool(posterior, [posterior.X, sample(posterior.X.shape[1], N_POOL, rng)], batch_size)
     given_batch = posterior
     batch: list[IntArray] = []
-    for _ in range(batch_size):
-        gain = partial(_gain, posterior=posterior, given_batch=given_batch, optimum_estimate=optimum)
-        point = maximise(gain, posterior.X, taken, rng)
+    for b in range(batch_size):
+        landscape = Landscape(posterior, given_batch, gain if b else first)
+        starts = pool.starts(landscape, rng) if b < N_SEARCHES else pool.best(landscape)
+        point = maximise(landscape, starts, taken, rng)
         taken.add(point)
         batch.append(point)
-        given_batch = given_batch.condition(point[None])
+        if b + 1 < batch_size:
+            pool.condition(given_batch, point)
+            given_batch = given_batch.condition(point[None])
     return np.array(batch)
 
 
 def estimate_optimum(posterior: GaussianProcess, best: float, rng: np.random.Generator) -> float:
     """EST's m-hat over N_POINTS random permutations, or over all of them where there are fewer."""
     n_items = posterior.X.shape[1]
-    if math.factorial(n_items) <= N_POINTS:
-        return optimum_estimate(*posterior.predict(enumerate_all(n_items)), best)
-    sampled = sample(n_items, N_SAMPLED, rng)
-    return optimum_estimate(*posterior.predict(sampled), best, multiplicity=N_POINTS / N_SAMPLED)
+    whole = math.factorial(n_items) <= N_POINTS
+    points = enumerate_all(n_items) if whole else sample(n_items, N_SAMPLED, rng)
+    predicted = [posterior.predict(points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
+    mean, variance = (np.concatenate(parts) for parts in zip(*predicted, strict=True))
+    return optimum_estimate(mean, variance, best, 1.0 if whole else N_POINTS / N_SAMPLED)
 
 
-def _gain(
-    permutations: IntArray, posterior: GaussianProcess, given_batch: GaussianProcess, optimum_estimate: float
-) -> FloatArray:
-    """The greedy objective (m,) of the next point of a batch: `given_batch` is `posterior` given the batch so far."""
-    V = given_batch.whiten(permutations)
-    V_data = V[: len(posterior.X)]
-    acquisition = est(posterior.mean_from(V_data), posterior.variance_from(V_data), optimum_estimate)
-    if given_batch is posterior:
-        return acquisition
-    return np.log(given_batch.variance_from(V)) + 2.0 * np.log(sigmoid_weight(acquisition))
+class Pool:
+    """Permutations from several sources, with their posterior moments kept up to date while a batch grows.
+
+    A point of the batch costs O(m (n + b)) for m permutations: a row of the Cholesky factor of all of them.
+    """
+
+    def __init__(self, posterior: GaussianProcess, sources: list[IntArray], batch_size: int) -> None:
+        self._permutations = np.concatenate(sources)
+        self._sources = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
+        self._n = len(posterior.X)
+        self._V = np.empty((self._n + batch_size, len(self._permutations)))
+        self._V[: self._n] = posterior.whiten(self._permutations)
+        self._mean = posterior.mean_from(self._V[: self._n])
+        self._variance = posterior.variance_from(self._V[: self._n])
+        self._given_batch = self._variance.copy()
+
+    def condition(self, given_batch: GaussianProcess, point: IntArray) -> None:
+        """Add `point` (n_items,) to the batch that `given_batch` is given."""
+        rows = len(given_batch.X)
+        v = given_batch.whiten(point[None])
+        deviation = np.sqrt(given_batch.variance_from(v)[0] + given_batch.hyperparameters.noise)
+        covariance = given_batch.kernel(point[None], self._permutations)[0] - v[:, 0] @ self._V[:rows]
+        self._V[rows] = covariance / deviation
+        self._given_batch = np.maximum(self._given_batch - self._V[rows] ** 2, given_batch.least_variance)
+
+    def starts(self, landscape: Landscape, rng: np.random.Generator) -> IntArray:
+        """The N_GOOD best of each source, and N_RANDOM others."""
+        values = landscape.value(self._mean, self._variance, self._given_batch)
+        chosen = []
+        for source in np.unique(self._sources):
+            members = np.flatnonzero(self._sources == source)
+            chosen.append(members[np.argsort(-values[members], kind="stable")[:N_GOOD]])
+            chosen.append(rng.choice(members, min(N_RANDOM, len(members)), replace=False))
+        return self._permutations[np.concatenate(chosen)]
+
+    def best(self, landscape: Landscape) -> IntArray:
+        """The N_BEST of all."""
+        values = landscape.value(self._mean, self._variance, self._given_batch)
+        return self._permutations[np.argsort(-values, kind="stable")[:N_BEST]]

@@ -1,14 +1,18 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain import PlainLaw, neighbours
 from scipy.stats import chisquare
 
 from law_ray.errors import UsedUpError
-from law_ray.search import Taken, draw_free, hill_climb, maximise
+from law_ray.gp import GaussianProcess, Hyperparameters
+from law_ray.permutations import invert, sample
+from law_ray.search import Landscape, Taken, _Climbers, climb, draw_free, maximise
 
 
 def first_item(permutation):
@@ -33,28 +37,44 @@ def rugged(n_items, seed):
     return lambda permutations: np.array([table[tuple(p)] for p in permutations.tolist()])
 
 
-def assignment(n_items, seed):
-    """A smooth score, of which any number of items can be scored."""
-    gains = np.random.default_rng(seed).normal(size=(n_items, n_items))
-    return lambda permutations: gains[np.arange(n_items), permutations].sum(axis=1) + 0.1 * permutations[:, 0] ** 2
+class Table:
+    """Stands for a landscape of a small space: a value for each permutation."""
+
+    def __init__(self, n_items, seed):
+        self.posterior = SimpleNamespace(X=everything(n_items)[:1])
+        self._score = rugged(n_items, seed)
+
+    def __call__(self, permutations):
+        return self._score(permutations)
 
 
-def neighbours(permutation):
-    for i, j in itertools.combinations(range(len(permutation)), 2):
-        swapped = permutation.copy()
-        swapped[[i, j]] = swapped[[j, i]]
-        yield swapped
+class Problem:
+    """A landscape of LAW-EST and the same by direct formulas; first point of a batch, or a later one."""
 
+    def __init__(self, seed, n_items=9, n=30, in_batch=2, n_taken=0):
+        rng = np.random.default_rng(seed)
+        gains = rng.normal(size=(n_items, n_items))
+        X = sample(n_items, n, rng)
+        y = gains[np.arange(n_items), X].sum(axis=1)
+        h = Hyperparameters(math.exp(rng.uniform(-3, 1)), math.exp(rng.uniform(-1, 1)), 10 ** rng.uniform(-6, -1), 0.1)
+        self.batch = sample(n_items, in_batch, rng)
+        self.optimum = -3.0
+        self.plain = PlainLaw(X, (y - y.mean()) / y.std(), h)
+        posterior = GaussianProcess(X, y, h)
+        given_batch = posterior.condition(self.batch) if in_batch else posterior
+        self.landscape = Landscape(posterior, given_batch, self.gain if in_batch else self.first)
+        self.starts = np.concatenate([X[:4], sample(n_items, 8, rng)])
+        self.taken = Taken(permutations=[*X, *self.batch, *sample(n_items, n_taken, rng)])
 
-def climb(score, permutation, taken):
-    """Steepest ascent over free neighbours, one step at a time; a taken start is worth nothing."""
-    value = -np.inf if permutation in taken else score(permutation[None])[0]
-    while True:
-        free = [p for p in neighbours(permutation) if p not in taken]
-        best = max(free, key=lambda p: score(p[None])[0], default=None)
-        if best is None or score(best[None])[0] <= value:
-            return permutation
-        permutation, value = best, score(best[None])[0]
+    def first(self, mean, variance, given_batch):
+        return (self.optimum - mean) / np.sqrt(variance)
+
+    def gain(self, mean, variance, given_batch):
+        acquisition = np.maximum(self.first(mean, variance, given_batch), -1e3)
+        return np.log(given_batch) + 2 * np.log(0.01 + 0.99 / (1 + np.exp(-0.2 * acquisition)))
+
+    def direct(self, permutations):
+        return self.plain.objective(permutations, self.optimum, self.batch)
 
 
 @given(st.lists(st.permutations(range(4)), max_size=10), st.permutations(range(4)))
@@ -85,57 +105,82 @@ def test_adding_to_a_copy_of_taken_leaves_the_original(key):
     assert np.array([1, 0, 3, 2]) not in taken
 
 
-@keys
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_climbs_end_where_steepest_ascent_over_free_neighbours_ends(key, seed):
-    candidates, score, rng = everything(5), rugged(5, seed), np.random.default_rng(seed)
-    taken = Taken(key, rng.permutation(candidates)[: 2 if key is first_item else 40])
-    starts = rng.permutation(candidates)[:30]
-    ends, scores = hill_climb(score, starts, taken)
-    expected = {tuple(climb(score, start, taken).tolist()) for start in starts}
-    assert len(ends) == len(expected)
-    assert {tuple(end) for end in ends.tolist()} == expected
-    np.testing.assert_array_equal(scores, np.where([end in taken for end in ends], -np.inf, score(ends)))
+in_batch = pytest.mark.parametrize("in_batch", [0, 1, 4])
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_climbs_end_at_free_local_maxima(seed):
-    candidates, score, rng = everything(6), rugged(6, seed), np.random.default_rng(seed)
-    taken = Taken(permutations=rng.permutation(candidates)[:300])
-    ends, scores = hill_climb(score, rng.permutation(candidates)[:40], taken)
-    for end, value in zip(ends, scores, strict=True):
-        assert end not in taken
-        assert all(score(p[None])[0] <= value for p in neighbours(end) if p not in taken)
+@in_batch
+@pytest.mark.parametrize("seed", range(5))
+def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, seed):
+    problem = Problem(seed, in_batch=in_batch)
+    permutations = sample(9, 50, np.random.default_rng(1))
+    np.testing.assert_allclose(problem.landscape(permutations), problem.direct(permutations), rtol=0, atol=1e-8)
+
+
+@in_batch
+@pytest.mark.parametrize("seed", range(10))
+def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, seed):
+    problem = Problem(seed, in_batch=in_batch)
+    climbers = _Climbers(problem.landscape, problem.starts, problem.taken)
+    active = np.arange(len(climbers.q))
+    mean, *bounds = climbers._bounds(active)
+    for climber in active:
+        around = np.array([invert(climbers._swapped(climber, s).astype(int)) for s in range(mean.shape[1])])
+        np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
+        for (low, high), batch in zip(bounds, ((), problem.batch), strict=True):
+            variance = problem.plain.variance(around, batch)
+            assert np.all(low[climber] <= variance + 1e-8)
+            assert np.all(variance <= high[climber] + 1e-8)
+
+
+@in_batch
+@pytest.mark.parametrize("seed", range(8))
+def test_a_climb_ends_at_a_free_local_maximum_of_the_value_it_says(in_batch, seed):
+    problem = Problem(seed, in_batch=in_batch, n_taken=300)
+    end, value = climb(problem.landscape, problem.starts, problem.taken)
+    assert end not in problem.taken
+    assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
+    free = np.array([p for p in neighbours(end) if p not in problem.taken])
+    assert problem.direct(free).max() <= value + 1e-7
+
+
+def test_climbs_find_what_the_plain_search_finds_from_the_same_starts():
+    behind = []
+    for seed in range(100):
+        problem = Problem(seed, n_items=8 + seed % 3, n=20 + seed % 25, in_batch=seed % 4, n_taken=20)
+        _, value = climb(problem.landscape, problem.starts, problem.taken)
+        _, plain = problem.plain.climb(problem.starts, problem.optimum, problem.batch, problem.taken)
+        behind.append(plain - value > 1e-6)
+    assert sum(behind) <= 5
 
 
 def test_a_climb_leaves_a_taken_start_even_downhill():
-    start = np.arange(5)
-    ends, _ = hill_climb(
-        lambda permutations: -np.abs(permutations - start).sum(axis=1) * 1.0, start[None], Taken(None, [start])
-    )
-    assert len(ends) == 1
-    assert ends.tolist() in [[p.tolist()] for p in neighbours(start)]
+    problem = Problem(0)
+    top, _ = climb(problem.landscape, problem.starts, problem.taken)
+    problem.taken.add(top)
+    end, value = climb(problem.landscape, top[None], problem.taken)
+    assert end not in problem.taken
+    assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
 
 
-def test_a_climb_walled_in_by_taken_permutations_ends_with_score_minus_infinity():
-    start = np.arange(4)
+def test_a_climb_walled_in_by_taken_permutations_has_value_minus_infinity():
+    problem = Problem(0)
+    start = problem.starts[5]
     taken = Taken(permutations=[start, *neighbours(start)])
-    ends, scores = hill_climb(rugged(4, 0), start[None], taken)
-    assert ends.tolist() == [start.tolist()]
-    assert scores.tolist() == [-np.inf]
+    assert climb(problem.landscape, start[None], taken)[1] == -np.inf
 
 
 def test_a_climb_ends_on_a_plateau():
-    start = np.array([2, 0, 1, 3])
-    ends, scores = hill_climb(lambda permutations: np.full(len(permutations), 7.0), start[None], Taken())
-    assert (ends.tolist(), scores.tolist()) == ([start.tolist()], [7.0])
+    problem = Problem(0)
+    flat = Landscape(problem.landscape.posterior, problem.landscape.given_batch, lambda mean, *variances: 0 * mean + 7)
+    end, value = climb(flat, problem.starts[5:6], Taken())
+    assert (end.tolist(), value) == (problem.starts[5].tolist(), 7.0)
 
 
 def test_climbing_leaves_the_starts_as_they_were():
-    starts = everything(5)[:20]
-    before = starts.copy()
-    hill_climb(rugged(5, 0), starts, Taken())
-    assert np.array_equal(starts, before)
+    problem = Problem(0)
+    before = problem.starts.copy()
+    climb(problem.landscape, problem.starts, problem.taken)
+    assert np.array_equal(problem.starts, before)
 
 
 @keys
@@ -144,84 +189,45 @@ def test_maximum_of_a_small_space_is_that_of_enumeration_over_free_permutations(
     rng = np.random.default_rng(n_items)
     candidates = everything(n_items)
     for seed in range(5):
-        score = rugged(n_items, seed)
-        best_first = candidates[np.argsort(-score(candidates))]
+        table = Table(n_items, seed)
+        best_first = candidates[np.argsort(-table(candidates))]
         taken = Taken(key, best_first[: rng.integers(len({Taken(key).key(p) for p in candidates}))])
         free = [p for p in best_first if p not in taken]
-        assert maximise(score, candidates[:1], taken, rng).tolist() == free[0].tolist()
+        assert maximise(table, candidates[:1], taken, rng).tolist() == free[0].tolist()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_maximum_of_a_large_space_is_a_free_local_maximum_as_good_as_everything_free_that_was_scored(seed):
-    rng, score = np.random.default_rng(seed), assignment(9, seed)
-    known = np.array([rng.permutation(9) for _ in range(50)])
-    known[0] = climb(score, known[0], Taken())  # the climbs must make do without a good local maximum
-    taken, seen = Taken(permutations=known), []
-
-    def spy(permutations):
-        seen.append(permutations.copy())
-        return score(permutations)
-
-    best = maximise(spy, known, taken, rng)
-    value = score(best[None])[0]
-    assert best not in taken
-    assert all(score(p[None])[0] <= value for p in neighbours(best) if p not in taken)
-    scored = np.unique(np.concatenate(seen), axis=0)
-    assert max(score(p[None])[0] for p in scored if p not in taken) <= value
+def test_the_maximum_of_a_large_space_is_the_best_climb():
+    problem = Problem(3)
+    end, _ = climb(problem.landscape, problem.starts, problem.taken)
+    found = maximise(problem.landscape, problem.starts, problem.taken, np.random.default_rng(0))
+    assert found.tolist() == end.tolist()
 
 
-def test_search_climbs_from_the_best_known_point():
-    rng = np.random.default_rng(0)
-    known = np.array([rng.permutation(10) for _ in range(60)])
-    hidden = known[37].copy()
-    hidden[[2, 7]] = hidden[[7, 2]]
-
-    def needle(permutations):
-        return 1.0 * np.all(permutations == known[37], axis=1) + 2.0 * np.all(permutations == hidden, axis=1)
-
-    assert maximise(needle, known, Taken(permutations=known), rng).tolist() == hidden.tolist()
-
-
-def test_search_climbs_from_elsewhere_than_the_known_points():
-    start, goal = np.arange(9), np.array([8, 7, 6, 5, 4, 3, 2, 1, 0])
-
-    def moat(permutations):
-        around_start = (permutations != start).sum(axis=1) <= 4
-        return np.where(around_start, -1000.0, -np.abs(permutations - goal).sum(axis=1))
-
-    found = maximise(moat, start[None], Taken(permutations=[start]), np.random.default_rng(0))
-    assert found.tolist() == goal.tolist()
-
-
-def test_search_draws_a_free_permutation_where_every_climb_is_walled_in():
+def test_the_search_draws_a_free_permutation_where_every_climb_is_walled_in():
     def begins_in_order(permutation):
         return permutation[:3].tolist() == [0, 1, 2]
 
-    def far_from_order(permutations):
-        return np.abs(permutations[:, :3] - [0, 1, 2]).sum(axis=1) * 1.0
-
-    reverse = np.arange(9)[::-1]
-    found = maximise(far_from_order, reverse[None], Taken(begins_in_order, [reverse]), np.random.default_rng(0))
-    assert begins_in_order(found)
+    problem, reverse = Problem(0), np.arange(9)[::-1].copy()
+    taken = Taken(begins_in_order, [reverse])  # a swap of the reverse cannot put three items in their places
+    assert begins_in_order(maximise(problem.landscape, reverse[None], taken, np.random.default_rng(0)))
 
 
-@pytest.mark.parametrize("n_items", [3, 9])
-def test_search_leaves_taken_as_it_was(n_items):
-    known = np.arange(n_items)[None]
-    taken = Taken(permutations=known)
-    maximise(assignment(n_items, 0), known, taken, np.random.default_rng(0))
-    assert len(taken) == 1
+def test_the_search_leaves_taken_as_it_was():
+    problem = Problem(0)
+    before = len(problem.taken)
+    maximise(problem.landscape, problem.starts, problem.taken, np.random.default_rng(0))
+    assert len(problem.taken) == before
 
 
-def test_maximum_of_a_space_that_is_used_up_is_refused():
+def test_the_maximum_of_a_small_space_that_is_used_up_is_refused():
     with pytest.raises(UsedUpError, match="used up"):
-        maximise(rugged(3, 0), everything(3), Taken(permutations=everything(3)), np.random.default_rng(0))
+        maximise(Table(3, 0), everything(3), Taken(permutations=everything(3)), np.random.default_rng(0))
 
 
-def test_maximum_of_a_large_space_whose_keys_are_used_up_is_refused():
+def test_the_maximum_of_a_large_space_whose_keys_are_used_up_is_refused():
     known = np.array([np.roll(np.arange(9), shift) for shift in range(9)])
     with pytest.raises(UsedUpError, match="used up"):
-        maximise(assignment(9, 0), known, Taken(first_item, known), np.random.default_rng(0))
+        maximise(Problem(0).landscape, known, Taken(first_item, known), np.random.default_rng(0))
 
 
 @keys

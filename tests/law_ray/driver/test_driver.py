@@ -6,7 +6,7 @@ import pytest
 
 import law_ray
 from law_ray import journal
-from law_ray.driver.actor import slots
+from law_ray.driver.cluster import slots
 from law_ray.errors import InputError, RunError
 from law_ray.evaluation import evaluate
 from law_ray.optimizer import Optimizer

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from plain import PlainLaw
 
 from law_ray.acquisition import optimum_estimate
 from law_ray.gp import GaussianProcess, Hyperparameters
@@ -11,22 +12,21 @@ from law_ray.permutations import enumerate_all, sample
 from law_ray.search import Taken
 
 
-class Problem:
+class Problem(PlainLaw):
     """A posterior with pending points among those it is given, and the same by direct formulas."""
 
     def __init__(self, n_items, seed, noise=None):
         rng = np.random.default_rng(seed)
-        self.n_items = n_items
         everything = rng.permutation(np.array(list(itertools.permutations(range(n_items)))))
-        self.X, self.pending, also_taken = everything[:7], everything[7:10], everything[10:12]
+        X, pending, also_taken = everything[:7], everything[7:10], everything[10:12]
         gains = rng.normal(size=(n_items, n_items))
-        y = 5.0 + 3.0 * gains[np.arange(n_items), self.X].sum(axis=1)
+        y = 5.0 + 3.0 * gains[np.arange(n_items), X].sum(axis=1)
         drawn = 0.01 * math.exp(rng.uniform(0, 2)) if noise is None else noise
-        self.h = Hyperparameters(math.exp(rng.uniform(-1, 1)), math.exp(rng.uniform(-1, 1)), drawn, rng.normal())
-        self.z = (y - y.mean()) / y.std()
+        h = Hyperparameters(math.exp(rng.uniform(-1, 1)), math.exp(rng.uniform(-1, 1)), drawn, rng.normal())
+        super().__init__(X, (y - y.mean()) / y.std(), h, pending)
         self.posterior = GaussianProcess(self.X, y, self.h).condition(self.pending)
         self.best = float(self.z.min())
-        self.busy = [tuple(p) for p in np.concatenate([self.X, self.pending, also_taken]).tolist()]
+        self.busy = [tuple(p) for p in np.concatenate([X, pending, also_taken]).tolist()]
         self.taken = Taken(permutations=np.array(self.busy))
         self.candidates = everything
         self.free = np.array([tuple(p) not in self.busy for p in everything.tolist()])
@@ -34,43 +34,15 @@ class Problem:
     def choose(self, batch_size, seed=0):
         return law.law_est(self.posterior, self.best, batch_size, self.taken, np.random.default_rng(seed))
 
-    def prior(self, A, B):
-        positions_a, positions_b = (
-            np.array([[row.index(i) for i in range(self.n_items)] for row in P.tolist()]) for P in (A, B)
-        )
-        distances = np.abs(positions_a[:, None] - positions_b[None]).sum(axis=2)
-        return self.h.signal_variance * np.exp(-self.h.decay / self.n_items * distances)
-
-    def covariance(self, given, A, B):
-        K = self.prior(given, given) + self.h.noise * np.eye(len(given))
-        return self.prior(A, B) - self.prior(A, given) @ np.linalg.solve(K, self.prior(given, B))
-
-    def mean(self, A):
-        K = self.prior(self.X, self.X) + self.h.noise * np.eye(len(self.X))
-        return self.h.mean + self.prior(A, self.X) @ np.linalg.solve(K, self.z - self.h.mean)
-
-    def variance(self, A, batch=()):
-        given = np.concatenate([self.X, self.pending, np.reshape(batch, (-1, self.n_items)).astype(int)])
-        K = self.prior(given, given) + self.h.noise * np.eye(len(given))
-        across = self.prior(A, given)
-        return self.h.signal_variance - np.sum(across * np.linalg.solve(K, across.T).T, axis=1)
-
-    def weight(self, A, optimum):
-        acquisition = (optimum - self.mean(A)) / np.sqrt(self.variance(A))
-        return acquisition, 0.01 + 0.99 / (1 + np.exp(-0.2 * acquisition))
-
-    def objective(self, A, optimum, batch):
-        acquisition, weight = self.weight(A, optimum)
-        return np.log(self.variance(A, batch)) + 2 * np.log(weight) if len(batch) else acquisition
-
 
 @pytest.fixture
 def optimum(monkeypatch):
     """Records what the optimum estimate is given and returns, as it hangs on the permutations that are sampled."""
     record = {}
 
-    def spy(mean, variance, best, original=law.optimum_estimate):
-        record.update(mean=mean, variance=variance, best=best, estimate=original(mean, variance, best))
+    def spy(mean, variance, best, multiplicity, original=law.optimum_estimate):
+        estimate = original(mean, variance, best, multiplicity)
+        record.update(mean=mean, variance=variance, best=best, estimate=estimate)
         return record["estimate"]
 
     monkeypatch.setattr(law, "optimum_estimate", spy)

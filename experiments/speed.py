@@ -1,0 +1,185 @@
+"""How long things take: `python -m experiments.speed` writes results/speed.md, some ten minutes on two cores.
+
+Medians of several repeats. A batch choice is timed whole: fit, optimum estimate and all searches, from scratch as the
+first model-based ask of an optimiser. Objectives are tours through random cities, except where a network is named.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import law_ray
+from law_ray import threads
+from law_ray.gp import fit
+from law_ray.kernels import FloatArray
+from law_ray.optimizer import Optimizer
+from law_ray.permutations import IntArray, sample
+from law_ray.seeding import generator
+
+RESULT = Path(__file__).parent / "results" / "speed.md"
+NETWORKS = ("sachs", "child", "insurance", "alarm")
+
+
+@click.command()
+@click.option("--threads", "n_threads", default=len(os.sched_getaffinity(0)), show_default=True)
+def main(n_threads: int) -> None:
+    """Measure, print and write the table."""
+    threads.limit(n_threads)
+    parts = [machine(n_threads), batches(), growth(), fits(), evaluations(), overhead()]
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text("\n".join(parts))
+
+
+def machine(n_threads: int) -> str:
+    """What the figures were measured on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+    versions = f"law_ray {law_ray.__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
+    processor = f"{n_threads} threads on {os.cpu_count()} cores of {cpu or platform.machine()}"
+    text = f"# Speed\n\n{versions}, {processor}. Regenerate with `python -m experiments.speed`.\n"
+    click.echo(text)
+    return text
+
+
+def table(title: str, header: str, rows: list[str]) -> str:
+    """A Markdown table, also printed."""
+    lines = [
+        f"## {title}\n",
+        f"| {header} |",
+        "|---" * (header.count("|") + 1) + "|",
+        *(f"| {row} |" for row in rows),
+        "",
+    ]
+    click.echo("\n".join(lines))
+    return "\n".join(lines)
+
+
+def median(call: Callable[[], Any], repeats: int = 5) -> float:
+    """Median seconds of a call; the first is not counted, since it may compile."""
+    seconds = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds[1:]))
+
+
+def tours(n_items: int, n: int, seed: int = 0) -> tuple[IntArray, FloatArray]:
+    """Tours through random cities and their lengths: half random, half by local search, as in the middle of a run."""
+    rng = generator(seed, "tours", n_items)
+    cities = rng.random((n_items, 2))
+    distances = np.linalg.norm(cities[:, None] - cities[None], axis=2)
+
+    def length(X: IntArray) -> FloatArray:
+        return distances[X, np.roll(X, -1, axis=1)].sum(axis=1)
+
+    X = sample(n_items, n, rng)
+    for k in range(n // 2):
+        for _ in range(4 * k):
+            i, j = rng.choice(n_items, 2, replace=False)
+            swapped = X[k].copy()
+            swapped[[i, j]] = swapped[[j, i]]
+            if length(swapped[None])[0] < length(X[k : k + 1])[0]:
+                X[k] = swapped
+    X = np.unique(X, axis=0)
+    return X, length(X)
+
+
+def seconds_of_a_batch(n_items: int, n: int, batch_size: int, repeats: int = 5) -> float:
+    """Median seconds of the first model-based ask of an optimiser that knows n tours."""
+    X, y = tours(n_items, n)
+
+    def ask() -> None:
+        optimizer = Optimizer(n_items, "law-est")
+        optimizer.add(X, y)
+        optimizer.ask(batch_size)
+
+    return median(ask, repeats)
+
+
+def batches() -> str:
+    """Batch choice over a grid."""
+    grid = [(11, 100, 20), (29, 100, 5), (29, 500, 5), (37, 320, 20), (37, 620, 20), (48, 400, 10), (48, 800, 10)]
+    rows = [f"{N} | {n} | {B} | {seconds_of_a_batch(N, n, B, 3):.2f}" for N, n, B in grid]
+    small, large = (seconds_of_a_batch(48, 500, B, 1) for B in (10, 200))
+    rows += [f"48 | 500 | 10 | {small:.2f}", f"48 | 500 | 200 | {large:.2f} ({large / small:.1f} times the line above)"]
+    return table("Choosing a batch with law-est, fit included", "n_items | n | B | seconds", rows)
+
+
+def growth() -> str:
+    """Slopes of log time against the logarithm of each size."""
+    series = {
+        "n": [(29, n, 5) for n in (100, 200, 400, 800)],
+        "n_items": [(N, 200, 5) for N in (12, 24, 48, 96)],
+        "B": [(29, 200, B) for B in (5, 10, 20, 40)],
+    }
+    rows = []
+    for name, sizes in series.items():
+        seconds = [seconds_of_a_batch(*size, repeats=3) for size in sizes]
+        values = [size[{"n_items": 0, "n": 1, "B": 2}[name]] for size in sizes]
+        slope = np.polyfit(np.log(values), np.log(seconds), 1)[0]
+        rows.append(f"{name} | {', '.join(map(str, values))} | {', '.join(f'{s:.2f}' for s in seconds)} | {slope:.2f}")
+    return table("How a batch choice grows", "what grows | sizes | seconds | slope of log against log", rows)
+
+
+def fits() -> str:
+    """The fit alone, without an earlier one to start from."""
+    rows = []
+    for n in (100, 200, 400, 800):
+        X, y = tours(29, n)
+        rows.append(f"{n} | {median(lambda X=X, y=y: fit(X, y, generator(0, 'fit', 0)), 3):.3f}")
+    return table("Fitting the model", "n | seconds", rows)
+
+
+def evaluations() -> str:
+    """One evaluation of each network on one thread, and what the first of a process costs more."""
+    from objectives import load
+
+    rows = []
+    threads_before = int(os.environ["OMP_NUM_THREADS"])
+    threads.limit(1)
+    for network in NETWORKS:
+        objective = load(f"nml:{network}")
+        seconds = []
+        for i, permutation in enumerate(sample(objective.n_items, 11, generator(0, "orderings", 0))):
+            start = time.perf_counter()
+            objective(permutation, generator(0, "evaluate", i))
+            seconds.append(time.perf_counter() - start)
+        rows.append(f"{network} | {np.median(seconds[1:]):.2f} | {max(seconds[1:]):.2f} | {seconds[0]:.2f}")
+    threads.limit(threads_before)
+    return table("One evaluation: 10,000 samples, one thread, 10 orderings", "network | median | largest | first", rows)
+
+
+OBJECTIVE = "import time\n\ndef wait(permutation):\n    time.sleep(0.1)\n    return float(permutation[0])\n"
+
+
+def overhead() -> str:
+    """What a round costs beyond its evaluations and its choice: 40 rounds of two 0.1 s evaluations on two CPUs."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "waiting.py").write_text(OBJECTIVE)
+        code = (
+            "import json, ray, law_ray, waiting\n"
+            "ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, logging_level='ERROR')\n"
+            "options = dict(evals=90, n_init=10, batch_size=2, method='random', progress=False)\n"
+            "print(json.dumps(law_ray.minimize(waiting.wait, 20, **options).seconds_evaluating))\n"
+        )
+        environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "PYTHONPATH": folder}
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        )
+    per_round = (float(done.stdout) - 4.5) / 41
+    row = f"a round of two evaluations, beyond the evaluations | {per_round:.3f}"
+    return table("The driver's own time", "what | seconds", [row])
+
+
+if __name__ == "__main__":
+    main()
