@@ -1,5 +1,7 @@
 """Acquisition functions and their weights. Larger is better; means, variances and values are those of the model."""
 
+from functools import cache
+
 import numpy as np
 from scipy.special import expit, log_ndtr
 
@@ -25,7 +27,7 @@ def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float, multip
     lowest = float(np.min(mean - 8.0 * sigma))
     if lowest >= best:
         return best
-    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
+    nodes, weights = _quadrature()
     half = 0.5 * (best - lowest)
     w = lowest + half * (nodes + 1.0)
     # Points that stay 8 sigma above even `best` have no say: leaving them out changes log prod by less than m 1e-15.
@@ -33,6 +35,11 @@ def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float, multip
     mean, sigma = mean[relevant], sigma[relevant]
     log_all_above = multiplicity * np.array([log_ndtr((mean - level) / sigma).sum() for level in w])
     return best - half * float(weights @ -np.expm1(log_all_above))
+
+
+@cache
+def _quadrature() -> tuple[FloatArray, FloatArray]:
+    return np.polynomial.legendre.leggauss(N_NODES)
 
 
 def sigmoid_weight(acquisition: FloatArray) -> FloatArray:

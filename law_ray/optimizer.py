@@ -4,11 +4,13 @@ import dataclasses
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import ThreadpoolController
 
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters, fit
@@ -71,9 +73,9 @@ class Optimizer:
             if not isinstance(number, Integral) or number < 0:
                 raise InputError(f"{name} is {number!r}: give an integer of at least 0")
         self.n_items: int = int(n_items)
-        self.method = method
-        self.seed = int(seed)
-        self.n_init = int(n_init)
+        self.method: str = method
+        self.seed: int = int(seed)
+        self.n_init: int = int(n_init)
         self.maximize: bool = maximize
         self.model: Hyperparameters | None = None  # the last fit
         self._round: int = INITIAL
@@ -91,6 +93,11 @@ class Optimizer:
         left = math.factorial(self.n_items) - len(self._taken)
         if batch_size > left:
             raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left")
+        # One thread for BLAS: its results hang on the number, and its waiting threads would hinder the compiled loops.
+        with _blas().limit(limits=1, user_api="blas"):
+            return self._ask(int(batch_size))
+
+    def _ask(self, batch_size: int) -> list[Trial]:
         choose = METHODS[self.method]
         initial = len(self._trials) < self.n_init
         known = [trial for trial in self._trials if trial.state in ("told", "added")]
@@ -109,7 +116,7 @@ class Optimizer:
             posterior = posterior.condition(np.array(busy))
         best = float(posterior.normalise(y).min())
         rng = generator(self.seed, "choose", len(self._trials))
-        permutations = choose(posterior, best, int(batch_size), self._taken, rng)
+        permutations = choose(posterior, best, batch_size, self._taken, rng)
         self.model = model  # only now: a refused ask leaves no trace
         return self._enter(permutations, self._round + 1)
 
@@ -194,6 +201,11 @@ class Optimizer:
         if trial.state != "pending":
             raise InputError(f"trial {trial_id} is {trial.state} already: tell or fail each trial once")
         return trial
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _finite(what: str, number: float) -> float:

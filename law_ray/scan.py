@@ -15,6 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+# Threads that wait for the next loop must not spin: they would take the cores from what runs in between.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
@@ -23,9 +26,9 @@ Int32Array = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 
 
-def compiled(function: Any) -> Any:
-    """Compile a loop for all threads at its first call, and keep the machine code on disk for the next process."""
-    jitted = njit(parallel=True, fastmath=True, cache=True)(function)
+def compiled(function: Any, parallel: bool = True) -> Any:
+    """Compile a loop at its first call, and keep the machine code on disk for the next process."""
+    jitted = njit(parallel=parallel, fastmath=True, cache=True)(function)
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -88,14 +91,14 @@ def swap_sums(
     return sums
 
 
-@compiled
+@functools.partial(compiled, parallel=False)  # too little work to share
 def swap_distances(
     q: Int32Array, P_T: Int32Array, distances: Int32Array, climber: NDArray[np.int64], a: Int32Array, b: Int32Array
 ) -> Int32Array:
     """Distances (k, n) to the points after swap (a[r], b[r]) of climber[r], for each r < k; O(k n)."""
     k, n = len(climber), P_T.shape[1]
     changed = np.empty((k, n), np.int32)
-    for r in prange(k):
+    for r in range(k):
         i, item_a, item_b = climber[r], a[r], b[r]
         q_a, q_b = q[i, item_a], q[i, item_b]
         for j in range(n):

@@ -115,7 +115,7 @@ def climb(landscape: Landscape, starts: IntArray, taken: Taken) -> tuple[IntArra
     while True:
         best = int(np.argmax(climbers.values))
         if not climbers.step_if_any(best):
-            return invert(climbers.q[best].astype(np.int64)), float(climbers.values[best])
+            return _permutation(climbers.q[best]), float(climbers.values[best])
         climbers.ascend(np.array([best]))
 
 
@@ -145,15 +145,39 @@ class _Climbers:
             rows = np.repeat(np.arange(len(active)), count)
             distances, values = self._evaluate(active[rows], promising.ravel(), bounds, rows)
             moved: list[int] = []
+            together: list[tuple[int, Int32Array]] = []
             for row, climber in enumerate(active):
                 own = slice(row * count, (row + 1) * count)
-                step = self._best_step(climber, promising[row], values[own])
-                if step is not None:
-                    self._move(climber, promising[row, step], values[own][step], distances[own][step])
+                gaining = self._gaining(climber, promising[row], values[own])
+                together += [(climber, q) for q in self._together(climber, promising[row][gaining])]
+                if len(gaining):
+                    self._move(climber, promising[row, gaining[0]], values[own][gaining[0]], distances[own][gaining[0]])
                     moved.append(climber)
+            self._leap(together)
             active = np.array(moved, dtype=np.int64)
             if moved:
                 active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
+
+    def _together(self, climber: int, swaps: IntArray) -> list[Int32Array]:
+        """The climber after the first 2, 4, 8, ... of `swaps` that share no item: from afar many swaps gain at once."""
+        q, used, count, leaps = self.q[climber].copy(), set[int](), 0, []
+        for a, b in zip(self._a[swaps].tolist(), self._b[swaps].tolist(), strict=True):
+            if a not in used and b not in used:
+                used |= {a, b}
+                q[[a, b]] = q[[b, a]]
+                count += 1
+                if count > 1 and count & (count - 1) == 0:
+                    leaps.append(q.copy())
+        return leaps
+
+    def _leap(self, together: list[tuple[int, Int32Array]]) -> None:
+        """Move climbers on to several swaps at once where that is worth more than the single one they took."""
+        if not together:
+            return
+        distances = position_distances(np.array([q for _, q in together]), self._landscape.given_batch.positions)
+        for (climber, q), value, distance in zip(together, self._landscape.at(distances), distances, strict=True):
+            if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._taken:
+                self.q[climber], self.values[climber], self.distances[climber] = q, value, distance
 
     def step_if_any(self, climber: int) -> bool:
         """Take the best step of all swaps whose bound could win, if one gains: False proves a local maximum."""
@@ -169,9 +193,9 @@ class _Climbers:
             distances, values = self._evaluate(
                 np.full(len(chunk), climber), chunk, bounds, np.zeros(len(chunk), np.int64)
             )
-            step = self._best_step(climber, chunk, values)
-            if step is not None and (best is None or values[step] > best[0]):
-                best = (float(values[step]), int(chunk[step]), distances[step])
+            for step in self._gaining(climber, chunk, values)[:1]:
+                if best is None or values[step] > best[0]:
+                    best = (float(values[step]), int(chunk[step]), distances[step])
             size *= 2
         if best is not None:
             self._move(climber, best[1], best[0], best[2])
@@ -220,12 +244,14 @@ class _Climbers:
                 self._share[i] = 0.5 * (self._share[i] + np.mean(np.clip((variance - low)[wide] / width[wide], 0, 1)))
         return distances, self._landscape.value(mean, variances[0], variances[1])
 
-    def _best_step(self, climber: int, swaps: IntArray, values: FloatArray) -> int | None:
+    def _gaining(self, climber: int, swaps: IntArray, values: FloatArray) -> IntArray:
+        """Which of the swaps gain, the best first, and that one is not taken."""
         improving = np.flatnonzero(values > self.values[climber] + LEAST_GAIN)
-        for step in improving[np.argsort(-values[improving], kind="stable")]:
-            if invert(self._swapped(climber, swaps[step]).astype(np.int64)) not in self._taken:
-                return int(step)
-        return None
+        improving = improving[np.argsort(-values[improving], kind="stable")]
+        for first in range(len(improving)):
+            if _permutation(self._swapped(climber, swaps[improving[first]])) not in self._taken:
+                return improving[first:]
+        return improving[:0]
 
     def _swapped(self, climber: int, swap: int) -> Int32Array:
         q = self.q[climber].copy()
@@ -236,6 +262,10 @@ class _Climbers:
         self.q[climber] = self._swapped(climber, swap)
         self.distances[climber] = distances
         self.values[climber] = value
+
+
+def _permutation(q: Int32Array) -> IntArray:
+    return invert(q.astype(np.int64))
 
 
 def draw_free(n_items: int, count: int, taken: Taken, rng: np.random.Generator) -> IntArray:
