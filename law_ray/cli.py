@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,13 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(law_ray.__version__, prog_name="law-ray")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Find the best ordering for an expensive black box, in batches on a Ray cluster."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @cli.command()
@@ -151,8 +155,11 @@ def _answer(result: law_ray.Result, objective: Any) -> dict[str, Any]:
         "stopped": result.stop_reason,
         "out": str(result.out),
     }
-    if hasattr(objective, "write"):
-        found["files"] = [str(path) for path in objective.write(result.best.permutation.copy(), result.out)]
+    reasons = [record["reason"] for record in records if record["type"] == "fail"]
+    if reasons:
+        found["last_failure"] = reasons[-1]
+    if result.files:
+        found["files"] = [str(path) for path in result.files]
     return found
 
 
@@ -161,10 +168,10 @@ def _text(found: dict[str, Any]) -> str:
     width = max(map(len, found)) + 2
     lines = []
     for key, value in found.items():
-        if key == "edges":
+        if key == "edges" and value:
             value = ("\n" + " " * width).join(f"{parent} -> {child}" for parent, child in value)
         elif isinstance(value, list):
-            value = " ".join(map(str, value))
+            value = ", ".join(map(str, value))
         elif isinstance(value, dict):
             value = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in value.items())
         elif isinstance(value, float):
@@ -175,6 +182,7 @@ def _text(found: dict[str, Any]) -> str:
 
 def main() -> None:
     """Entry point. Exit 0 on success, 2 on bad usage or input, 1 when the run failed, 130 when interrupted."""
+    warnings.showwarning = lambda message, *_: print(f"law-ray: {message}", file=sys.stderr)
     try:
         sys.exit(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
@@ -184,7 +192,12 @@ def main() -> None:
     except RunError as error:
         _die(str(error), 1)
     except click.Abort as error:  # what click makes of any KeyboardInterrupt
-        _die(str(error.__cause__) if isinstance(error.__cause__, Interrupted) else "interrupted", 130)
+        _die(
+            str(error.__cause__)
+            if isinstance(error.__cause__, Interrupted)
+            else "interrupted: `law-ray resume` continues a run",
+            130,
+        )
 
 
 def _die(message: str, code: int) -> None:

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from law_ray import scan
 from law_ray.permutations import IntArray, invert
 
+NEGLIGIBLE = 1e-20  # correlations below it are 0: products of still smaller ones are denormal, which slows all algebra
+
 FloatArray = NDArray[np.float64]
 
 
@@ -33,5 +35,6 @@ def position_correlations(n_items: int, decay: float) -> FloatArray:
 
     Dividing by n_items, the kernel's distance unit, makes decays comparable between problem sizes.
     """
-    distances = np.arange(max_position_distance(n_items) + 1)
-    return np.exp(-decay / n_items * distances)
+    correlations = np.exp(-decay / n_items * np.arange(max_position_distance(n_items) + 1))
+    correlations[correlations < NEGLIGIBLE] = 0.0
+    return correlations

@@ -55,15 +55,11 @@ class Settings:
             raise InputError(f"target is {self.target!r}: give a finite number")
         if self.evals < self.n_init:
             raise InputError(f"evals is {self.evals}, less than the {self.n_init} of the initial design: give more")
-        space = math.factorial(self.n_items)
-        for name in ("evals", "batch_size"):
-            number = getattr(self, name)
-            if number is not None and number > space:
-                raise InputError(f"{name} is {number}, but {self.n_items} items have {space} permutations: give fewer")
-        if self.batch_size is not None and self.batch_size > space - self.n_init:
+        left = math.factorial(self.n_items) - self.n_init
+        if self.batch_size is not None and self.batch_size > left:
             raise InputError(
-                f"batch_size is {self.batch_size}, but after the initial design of {self.n_init} only "
-                f"{space - self.n_init} permutations are left: give fewer"
+                f"batch_size is {self.batch_size}, but the initial design (n_init) of {self.n_init} leaves "
+                f"{max(left, 0)} of the {math.factorial(self.n_items)} permutations: give a smaller one"
             )
 
 
@@ -76,6 +72,8 @@ class Run:
         self.optimizer = optimizer
         self.used_up = False
         self.began = time.monotonic()
+        self._asked_before = len(optimizer.trials)  # by an earlier process
+        self._entered = 0
 
     @classmethod
     def start(cls, folder: Path, settings: Settings, objective: Record, key: Key | None = None) -> Self:
@@ -96,8 +94,6 @@ class Run:
         records = journal.records.copy()
         settings = settings_of(records)
         if evals is not None:
-            if evals < settings.evals:
-                raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
             settings = dataclasses.replace(settings, evals=evals)
         run = cls(journal, settings, replayed(records, key))
         journal.append({"type": "resume", "time": time.time(), "evals": settings.evals})
@@ -142,6 +138,7 @@ class Run:
 
     def enter(self, trial_id: int, outcome: Outcome) -> None:
         """A trial's outcome: on disk, then told to the optimiser."""
+        self._entered += 1
         common = {"id": trial_id, "time": time.time(), "seconds": _json(outcome.seconds)}
         if outcome.reason:
             self.journal.append({"type": "fail", "reason": outcome.reason, **common})
@@ -159,13 +156,16 @@ class Run:
             best = self.optimizer.best.value
             if best >= settings.target if settings.maximize else best <= settings.target:
                 return "the target was reached"
-        if settings.max_time is not None and time.monotonic() - self.began >= settings.max_time:
+        late = settings.max_time is not None and time.monotonic() - self.began >= settings.max_time
+        if late and self._entered:  # each process gets at least one result, so resuming always leads on
             return "the time was up"
         if self.pending or not trials:
             return None
         last_round = trials[-1].round
-        recent = [trial for trial in trials if trial.round > last_round - FAILED_ROUNDS]
-        if last_round + 1 >= FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
+        new = trials[self._asked_before :]  # the objective may have been mended before a resume
+        recent = [trial for trial in new if trial.round > last_round - FAILED_ROUNDS]
+        whole_rounds = len({trial.round for trial in recent})
+        if whole_rounds == FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
             raise RunError(
                 f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {trials[-1].id}: "
                 f"{trials[-1].reason}; mend the objective, then resume {self.journal.folder}"
@@ -173,7 +173,7 @@ class Run:
         if len(trials) >= settings.evals:
             return "all evaluations were made"
         if self.used_up:
-            return "every permutation was evaluated"
+            return "nothing new was left to evaluate"
         if settings.patience is not None and known and last_round - self.optimizer.best.round >= settings.patience:
             return f"{settings.patience} rounds brought nothing better"
         return None

@@ -58,7 +58,7 @@ def load(name: str, /, **options: Any) -> Any:
     """
     family, colon, rest = name.rpartition(":") if ".py:" in name else name.partition(":")
     if not colon or not family or not rest:
-        raise InputError(f"objective {name!r} has no family and name: use one of {', '.join(families())}")
+        raise InputError(f"objective {name!r} is unknown: use one of {', '.join(families())}")
     if family == "nml":
         return _load_nml(rest, options)
     found = user.find(family, rest)

@@ -29,9 +29,7 @@ def find(where: str, attribute: str) -> Any:
     sys.path.insert(0, str(root))
     importlib.invalidate_caches()
     if not by_path and not _exists(where):
-        raise InputError(
-            f"objective {where}:{attribute} is unknown: {where} is no family, and no module found from here"
-        )
+        raise InputError(f"objective {where}:{attribute} is unknown: no module {where} is found from here")
     try:
         module = _import_file(path.resolve()) if by_path else importlib.import_module(where)
     except (Exception, SystemExit) as error:

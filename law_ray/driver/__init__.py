@@ -4,7 +4,11 @@ The client (`minimize`, `resume`) starts or joins a cluster and follows a driver
 the run folder, chooses the batches and submits one task a trial; the tasks call the objective.
 """
 
+import hashlib
+import inspect
 import os
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +20,7 @@ from ray.exceptions import RayError, RayTaskError
 from law_ray import journal
 from law_ray.driver.actor import start_driver
 from law_ray.driver.cluster import connect, slots
-from law_ray.driver.shipping import dumps
+from law_ray.driver.shipping import dumps, is_users
 from law_ray.driver.watch import watch
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.optimizer import Trial
@@ -38,6 +42,7 @@ class Result:
     seconds_asking: float
     seconds_evaluating: float
     stop_reason: str
+    files: tuple[Path, ...]  # that the objective wrote about the best ordering, into the run folder
 
 
 def minimize(
@@ -118,12 +123,16 @@ def resume(
     if objective is None:
         objective = reload(records)
     here = _describe(objective)
-    for what in ("name", "fingerprint"):
-        if here[what] != about[what]:
-            raise InputError(
-                f"{folder} is a run of another objective: its {what} is {about[what]}, this one's is {here[what]}"
-            )
-    settings = settings_of(records) if evals is None else replace(settings_of(records), evals=evals)
+    if here["name"] != about["name"]:
+        raise InputError(f"{folder} is a run of another objective: of {about['name']}, and this one is {here['name']}")
+    if here["fingerprint"] != about["fingerprint"]:
+        raise InputError(f"{folder} is a run of another objective: the data or options of {here['name']} have changed")
+    if here["code"] != about.get("code"):
+        warnings.warn(f"the code of {here['name']} has changed since the run began; old values stay", stacklevel=2)
+    settings = settings_of(records)
+    if evals is not None and evals < settings.evals:
+        raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
+    settings = replace(settings, evals=evals or settings.evals)
     _n_items(objective, settings.n_items)
     return _follow(objective, folder, settings, None, address, progress)
 
@@ -148,13 +157,21 @@ def reload(records: list[journal.Record]) -> Any:
 
 def _describe(objective: Any) -> dict[str, Any]:
     name = getattr(objective, "name", None) or getattr(objective, "__qualname__", type(objective).__qualname__)
-    return {"name": name, "fingerprint": getattr(objective, "fingerprint", None)}
+    return {"name": name, "fingerprint": getattr(objective, "fingerprint", None), "code": _code(objective)}
+
+
+def _code(objective: Any) -> str | None:
+    """A hash of the user's source file, None for what is installed or has no file."""
+    function = getattr(objective, "func", objective)  # within a functools.partial
+    module = inspect.getmodule(function if inspect.isroutine(function) else type(function))
+    file = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and is_users(file) else None
 
 
 def _n_items(objective: Any, n_items: int | None) -> int:
     own: int | None = getattr(objective, "n_items", None)
     if n_items is None and own is None:
-        raise InputError("n_items is not known: say how many items the permutations have")
+        raise InputError("n_items is not known: give it (--n-items), the number of items to order")
     if n_items is not None and own is not None and n_items != own:
         raise InputError(f"n_items is {n_items}, but the objective {_describe(objective)['name']} has {own} items")
     number = own if n_items is None else n_items
@@ -178,6 +195,8 @@ def _follow(
 ) -> Result:
     """Run the driver actor to its end, showing its progress. `about` is None when the run is to be resumed."""
     pickled = dumps(objective)
+    if progress and sys.stderr.isatty():
+        print("starting Ray ...", end="\r", file=sys.stderr)
     started_here = connect(address, len(pickled))
     try:
         slots(settings.num_cpus)
@@ -185,9 +204,9 @@ def _follow(
         ray.get(driver.open.remote(pickled, folder, settings, about))
         reason = watch(driver, settings.evals, progress)
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted: every finished evaluation is kept, `law-ray resume {folder}` continues"
-        ) from None
+        source = journal.read(folder)[0]["objective"]["source"]
+        how = f"law_ray.resume({str(folder)!r}, objective)" if source is None else f"`law-ray resume {folder}`"
+        raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
     except RayTaskError as error:
         if isinstance(error.cause, InputError | RunError):
             raise error.cause from None
@@ -211,4 +230,6 @@ def result_of(folder: Path, objective: Any, reason: str) -> Result:
     if all(trial.state == "failed" for trial in done):
         raise RunError(f"no evaluation succeeded before {reason}: resume {folder}")
     rounds = max((trial.round for trial in done), default=0)
-    return Result(optimizer.best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason)
+    best = optimizer.best
+    files = tuple(objective.write(best.permutation.copy(), folder)) if hasattr(objective, "write") else ()
+    return Result(best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason, files)

@@ -32,7 +32,6 @@ class Driver:
     def __init__(self) -> None:
         self._started: dict[int, float] = {}
         self._stopped = False
-        self._doing = "starting"
 
     def open(self, pickled: bytes, folder: Path, settings: Settings, about: dict[str, Any] | None) -> None:
         """Take the run folder: start a run of the objective that `about` describes, or resume the one there if None."""
@@ -50,9 +49,7 @@ class Driver:
         settings = self._run.settings
         try:
             while (reason := self._stop_reason()) is None:
-                self._doing = "asking"
                 trials = self._run.pending or self._run.ask(settings.batch_size or slots(settings.num_cpus))
-                self._doing = "evaluating"
                 self._evaluate(trials)
             return reason
         finally:
@@ -78,7 +75,6 @@ class Driver:
             "batch": sum(trial.round == trials[-1].round for trial in trials) if trials else 0,
             "asking": f"{asking:.1f}s",
             "evaluating": f"{waiting:.1f}s",
-            "now": self._doing,
         }
 
     def _stop_reason(self) -> str | None:

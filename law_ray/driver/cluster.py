@@ -29,6 +29,7 @@ def connect(address: str | None, objective_bytes: int) -> bool:
             ) from None
         return True
     ray.init(
+        address="local",  # else RAY_ADDRESS, or what an earlier cluster left behind, would be joined
         include_dashboard=False,
         object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
         logging_level=logging.ERROR,

@@ -10,9 +10,12 @@ from typing import Any
 
 import cloudpickle
 
+import law_ray
+import objectives
 from law_ray.errors import InputError
 
-OURS = ("law_ray", "objectives")  # installed on every node
+# Installed on every node, if here perhaps as a checkout.
+OUR_FOLDERS = [Path(str(package.__file__)).parent for package in (law_ray, objectives)]
 
 
 def dumps(objective: Any) -> bytes:
@@ -32,19 +35,16 @@ def dumps(objective: Any) -> bytes:
             ) from None
 
 
+def is_users(file: str) -> bool:
+    """Whether a module's file is the user's own, and not part of an installed package."""
+    installed = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
+    path = Path(file).resolve()
+    return not any(path.is_relative_to(Path(folder).resolve()) for folder in [*installed, *map(str, OUR_FOLDERS)])
+
+
 def _users_modules() -> list[ModuleType]:
-    installed = [
-        Path(path).resolve() for path in map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
-    ]
-    found = []
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file is None or name == "__main__" or name.partition(".")[0] in OURS:
-            continue
-        path = Path(file).resolve()
-        if not any(path.is_relative_to(folder) for folder in installed):
-            found.append(module)
-    return found
+    found = [(name, module, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    return [module for name, module, file in found if file and name != "__main__" and is_users(file)]
 
 
 @contextmanager

@@ -23,9 +23,10 @@ def watch(driver: Any, evals: int, progress: bool) -> str:
     done = driver.run.remote()
     live = sys.stderr.isatty()  # else, in a log file, a line now and then
     interval = 0.1 if live else LOG_INTERVAL
+    line = "{n_fmt}/{total_fmt} evaluations [{elapsed}{postfix}]"  # fits 80 columns
     with (
         _interrupts() as interrupted,
-        tqdm(total=evals, unit="eval", disable=not progress, mininterval=interval, dynamic_ncols=True) as bar,
+        tqdm(total=evals, bar_format=line, disable=not progress, mininterval=interval, dynamic_ncols=True) as bar,
     ):
         while True:
             ready, _ = ray.wait([done], timeout=POLL)

@@ -183,10 +183,6 @@ BAD = {
     "n_items below 2": (["run", "my_objective.py:score", "--n-items", "1"], "n_items is 1"),
     "n_items unknown": (["run", "my_objective.py:score"], "n_items"),
     "evals below init": (["run", "my_objective.py:score", "--n-items", "9", "--evals", "5"], "evals is 5"),
-    "more evals than permutations": (
-        ["run", "my_objective.py:score", "--n-items", "3", "--evals", "30"],
-        "evals is 30",
-    ),
     "batch larger than what is left": (
         ["run", "my_objective.py:score", "--n-items", "4", "--evals", "24", "--batch-size", "20"],
         "batch_size is 20",
@@ -229,6 +225,16 @@ def test_an_objective_that_only_fails_ends_the_run_with_exit_1_and_its_reason(pr
     done = law_ray("run", "my_objective.py:broken", "--n-items", 9, "--quiet", cwd=project, code=1)
     assert "no licence" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_a_cluster_that_is_gone_does_not_stand_in_the_way(project):
+    environment = {**os.environ, "RAY_ADDRESS": "127.0.0.1:1"}
+    command = [str(LAW_RAY), "run", "my_objective.py:score", "--n-items", "9", "--evals", "6", "--init", "6", "--quiet"]
+    subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, timeout=120)
+
+
+def test_without_a_command_the_help_is_shown(tmp_path):
+    assert "resume" in law_ray(cwd=tmp_path).stdout
 
 
 def test_list_names_the_objectives_and_the_methods(tmp_path):

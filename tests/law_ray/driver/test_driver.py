@@ -11,6 +11,7 @@ from law_ray.errors import InputError, RunError
 from law_ray.evaluation import evaluate
 from law_ray.optimizer import Optimizer
 from law_ray.seeding import generator
+from objectives import load
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -101,6 +102,8 @@ def test_what_still_runs_when_time_is_up_is_left_to_a_resume(tmp_path):
 def test_a_finished_run_is_extended_under_the_same_seed(tmp_path):
     whole = minimize(displacement, tmp_path / "whole", evals=25)
     minimize(displacement, tmp_path / "part", evals=15)
+    with pytest.raises(InputError, match="evals is 5"):
+        law_ray.resume(tmp_path / "part", displacement, evals=5, progress=False)
     extended = law_ray.resume(tmp_path / "part", displacement, evals=25, progress=False)
     assert extended.history.drop(columns="seconds").equals(whole.history.drop(columns="seconds"))
 
@@ -158,7 +161,7 @@ def test_a_folder_in_use_or_already_used_is_refused(tmp_path):
 
 def test_a_run_of_another_objective_is_not_resumed(tmp_path):
     minimize(displacement, tmp_path)
-    with pytest.raises(InputError, match="another objective: its name is displacement, this one's is other"):
+    with pytest.raises(InputError, match="another objective: of displacement, and this one is other"):
         law_ray.resume(tmp_path, other, progress=False)
 
 
@@ -186,3 +189,33 @@ def test_the_number_of_items_must_be_known_and_agree(tmp_path):
         minimize(Five(), tmp_path, 4)
     with pytest.raises(InputError, match="batch_size is 'many'"):
         minimize(displacement, tmp_path, batch_size="many")
+
+
+def test_the_files_of_the_objective_are_in_the_run_folder(tmp_path):
+    class Writing:
+        n_items, name = 7, "writing"
+
+        def __call__(self, permutation):
+            return displacement(permutation)
+
+        def write(self, permutation, folder):
+            path = folder / "best.txt"
+            path.write_text(str(permutation.tolist()))
+            return [path]
+
+    result = minimize(Writing(), tmp_path, None)
+    assert result.files == (tmp_path / "best.txt",)
+    assert result.files[0].read_text() == str(result.best.permutation.tolist())
+
+
+def test_changed_code_is_noticed_on_resume(tmp_path):
+    path = tmp_path / "changing_for_checks.py"
+    for code, count in (("return 1.0", 12), ("return 2.0", 15)):
+        path.write_text(f"def score(permutation):\n    {code}\n")
+        objective = load(f"{path}:score")
+        if count == 12:
+            minimize(objective, tmp_path / "run", evals=12)
+        else:
+            with pytest.warns(UserWarning, match="the code of score has changed"):
+                result = law_ray.resume(tmp_path / "run", objective, evals=15, progress=False)
+    assert result.history["value"].tolist() == [1.0] * 12 + [2.0] * 3
