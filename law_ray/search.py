@@ -84,39 +84,41 @@ class Landscape:
         return self.posterior.mean_from(V_data), variance, given_batch
 
 
-def maximise(landscape: Landscape, starts: IntArray, taken: Taken, rng: np.random.Generator) -> IntArray:
-    """The permutation of the largest value that is not taken: of all in a small space, else of the climbs from
-    `starts`.
+def maximise(
+    landscape: Landscape, starts: IntArray, taken: Taken, rng: np.random.Generator, thorough: bool = True
+) -> IntArray:
+    """Free permutations (k, n_items) of large value, the largest first: of all in a small space, else where climbs end.
 
-    Where all of them end on taken ones it is drawn at random. Raises UsedUpError when no permutation is left.
+    Where all the climbs end on taken ones it is drawn at random. Raises UsedUpError when no permutation is left.
     """
     n_items = landscape.posterior.X.shape[1]
     if math.factorial(n_items) <= EXHAUSTIVE:
         candidates = enumerate_all(n_items)
         for best in np.argsort(-landscape(candidates), kind="stable"):
             if candidates[best] not in taken:
-                return candidates[best]
+                return candidates[best : best + 1]
     else:
-        end, value = climb(landscape, starts, taken)
-        if value > -math.inf:
-            return end
-    return draw_free(n_items, 1, taken, rng)[0]
+        ends, values = climb(landscape, starts, taken, thorough)
+        if values[0] > -math.inf:
+            return ends[values > -math.inf]
+    return draw_free(n_items, 1, taken, rng)
 
 
-def climb(landscape: Landscape, starts: IntArray, taken: Taken) -> tuple[IntArray, float]:
-    """The best local maximum that climbs over swaps reach from (m, n_items) starts, and its value.
+def climb(landscape: Landscape, starts: IntArray, taken: Taken, thorough: bool = True) -> tuple[IntArray, FloatArray]:
+    """Where climbs over swaps from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
 
-    A climb never steps onto a taken permutation; one that starts on one leaves it for a free neighbour. The answer
-    has no free neighbour of a larger value; its value is -inf if all the starts and their neighbours are taken. Cost
-    of a step of m climbers: O(m n n_items^2) to rank their swaps, and O(m N_PROMISING n^2).
+    A climb never steps onto a taken permutation; one that starts on one leaves it for a free neighbour, and has value
+    -inf if there is none. If `thorough`, the first has no free neighbour of a larger value; the others, and otherwise
+    it too, none among the most promising. Cost of a step of m climbers: O(m n n_items^2) to rank their swaps, and
+    O(m N_PROMISING n^2).
     """
     climbers = _Climbers(landscape, np.unique(starts, axis=0), taken)
     climbers.ascend(np.arange(len(climbers.values)))
-    while True:
-        best = int(np.argmax(climbers.values))
-        if not climbers.step_if_any(best):
-            return _permutation(climbers.q[best]), float(climbers.values[best])
+    while thorough and climbers.step_if_any(best := int(np.argmax(climbers.values))):
         climbers.ascend(np.array([best]))
+    _, distinct = np.unique(climbers.q, axis=0, return_index=True)
+    order = distinct[np.argsort(-climbers.values[distinct], kind="stable")]
+    return _permutation(climbers.q[order]), climbers.values[order]
 
 
 class _Climbers:

@@ -15,8 +15,9 @@ N_SAMPLED = 20_000  # of them, each standing for five
 CHUNK = 4_000  # of them predicted at once: bounds the memory
 N_POOL = 2_000  # random permutations among which the climbs of a point start, beside the data
 N_GOOD, N_RANDOM = 6, 3  # starts from either: the best, and others at random
-N_SEARCHES = 10  # points of a batch with as many climbs; the further ones start from the best of all alone
-N_BEST = 2
+N_SEARCHES = 10  # points of a batch that are searched for so; of the further ones every fifth
+EVERY = 5
+N_POLISHED = 4  # starts, the best found so far, of each of the others
 
 
 def law_est(
@@ -28,7 +29,8 @@ def law_est(
     log det [L^AW(x_i, x_j)], L^AW(x, x') = w(a(x)) K_t(x, x') w(a(x')) (Equations 1 and 2), where conditioning on the
     batch includes the observation noise. `posterior` is K_t, pending and failed points among those it is given; `best`
     is the least normalised value. The climbs start, as in the paper (Section 4), from good and random points among the
-    data and among random permutations.
+    data and among random permutations. In a large batch most points come from a pool instead, which holds the other
+    ends of those climbs: the one with the largest gain, polished by a short climb.
     """
     optimum = estimate_optimum(posterior, best, rng)
 
@@ -44,11 +46,14 @@ def law_est(
     batch: list[IntArray] = []
     for b in range(batch_size):
         landscape = Landscape(posterior, given_batch, gain if b else first)
-        starts = pool.starts(landscape, rng) if b < N_SEARCHES else pool.best(landscape)
-        point = maximise(landscape, starts, taken, rng)
+        thorough = b < N_SEARCHES or b % EVERY == 0
+        starts = pool.starts(landscape, rng) if thorough else pool.best(landscape)
+        point, *others = maximise(landscape, starts, taken, rng, thorough)
         taken.add(point)
         batch.append(point)
         if b + 1 < batch_size:
+            if thorough and batch_size > N_SEARCHES:
+                pool.add(given_batch, others)
             pool.condition(given_batch, point)
             given_batch = given_batch.condition(point[None])
     return np.array(batch)
@@ -73,12 +78,31 @@ class Pool:
     def __init__(self, posterior: GaussianProcess, sources: list[IntArray], batch_size: int) -> None:
         self._permutations = np.concatenate(sources)
         self._sources = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
-        self._n = len(posterior.X)
-        self._V = np.empty((self._n + batch_size, len(self._permutations)))
-        self._V[: self._n] = posterior.whiten(self._permutations)
-        self._mean = posterior.mean_from(self._V[: self._n])
-        self._variance = posterior.variance_from(self._V[: self._n])
+        self._posterior = posterior
+        n = len(posterior.X)
+        self._V = np.empty((n + batch_size, len(self._permutations)))
+        self._V[:n] = posterior.whiten(self._permutations)
+        self._mean = posterior.mean_from(self._V[:n])
+        self._variance = posterior.variance_from(self._V[:n])
         self._given_batch = self._variance.copy()
+
+    def add(self, given_batch: GaussianProcess, permutations: list[IntArray]) -> None:
+        """Add permutations, as a source of their own, to a pool whose batch is that of `given_batch`."""
+        if not permutations:
+            return
+        V = np.empty((len(self._V), len(permutations)))
+        rows = len(given_batch.X)
+        V[:rows] = given_batch.whiten(np.array(permutations))
+        added = {
+            "_permutations": np.array(permutations),
+            "_sources": np.full(len(permutations), self._sources.max(), dtype=np.int64),
+            "_mean": given_batch.mean_from(V[:rows]),
+            "_variance": self._posterior.variance_from(V[: len(self._posterior.X)]),
+            "_given_batch": given_batch.variance_from(V[:rows]),
+        }
+        for name, more in added.items():
+            setattr(self, name, np.concatenate([getattr(self, name), more]))
+        self._V = np.concatenate([self._V, V], axis=1)
 
     def condition(self, given_batch: GaussianProcess, point: IntArray) -> None:
         """Add `point` (n_items,) to the batch that `given_batch` is given."""
@@ -100,6 +124,6 @@ class Pool:
         return self._permutations[np.concatenate(chosen)]
 
     def best(self, landscape: Landscape) -> IntArray:
-        """The N_BEST of all."""
+        """The N_POLISHED best of all."""
         values = landscape.value(self._mean, self._variance, self._given_batch)
-        return self._permutations[np.argsort(-values, kind="stable")[:N_BEST]]
+        return self._permutations[np.argsort(-values, kind="stable")[:N_POLISHED]]

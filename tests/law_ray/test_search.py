@@ -105,6 +105,11 @@ def test_adding_to_a_copy_of_taken_leaves_the_original(key):
     assert np.array([1, 0, 3, 2]) not in taken
 
 
+def best_climb(*arguments):
+    ends, values = climb(*arguments)
+    return ends[0], values[0]
+
+
 in_batch = pytest.mark.parametrize("in_batch", [0, 1, 4])
 
 
@@ -136,7 +141,7 @@ def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_a_climb_ends_at_a_free_local_maximum_of_the_value_it_says(in_batch, seed):
     problem = Problem(seed, in_batch=in_batch, n_taken=300)
-    end, value = climb(problem.landscape, problem.starts, problem.taken)
+    end, value = best_climb(problem.landscape, problem.starts, problem.taken)
     assert end not in problem.taken
     assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
     free = np.array([p for p in neighbours(end) if p not in problem.taken])
@@ -147,7 +152,7 @@ def test_climbs_find_what_the_plain_search_finds_from_the_same_starts():
     behind = []
     for seed in range(100):
         problem = Problem(seed, n_items=8 + seed % 3, n=20 + seed % 25, in_batch=seed % 4, n_taken=20)
-        _, value = climb(problem.landscape, problem.starts, problem.taken)
+        _, value = best_climb(problem.landscape, problem.starts, problem.taken)
         _, plain = problem.plain.climb(problem.starts, problem.optimum, problem.batch, problem.taken)
         behind.append(plain - value > 1e-6)
     assert sum(behind) <= 5
@@ -155,9 +160,9 @@ def test_climbs_find_what_the_plain_search_finds_from_the_same_starts():
 
 def test_a_climb_leaves_a_taken_start_even_downhill():
     problem = Problem(0)
-    top, _ = climb(problem.landscape, problem.starts, problem.taken)
+    top, _ = best_climb(problem.landscape, problem.starts, problem.taken)
     problem.taken.add(top)
-    end, value = climb(problem.landscape, top[None], problem.taken)
+    end, value = best_climb(problem.landscape, top[None], problem.taken)
     assert end not in problem.taken
     assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
 
@@ -166,13 +171,13 @@ def test_a_climb_walled_in_by_taken_permutations_has_value_minus_infinity():
     problem = Problem(0)
     start = problem.starts[5]
     taken = Taken(permutations=[start, *neighbours(start)])
-    assert climb(problem.landscape, start[None], taken)[1] == -np.inf
+    assert climb(problem.landscape, start[None], taken)[1].tolist() == [-np.inf]
 
 
 def test_a_climb_ends_on_a_plateau():
     problem = Problem(0)
     flat = Landscape(problem.landscape.posterior, problem.landscape.given_batch, lambda mean, *variances: 0 * mean + 7)
-    end, value = climb(flat, problem.starts[5:6], Taken())
+    end, value = best_climb(flat, problem.starts[5:6], Taken())
     assert (end.tolist(), value) == (problem.starts[5].tolist(), 7.0)
 
 
@@ -193,14 +198,14 @@ def test_maximum_of_a_small_space_is_that_of_enumeration_over_free_permutations(
         best_first = candidates[np.argsort(-table(candidates))]
         taken = Taken(key, best_first[: rng.integers(len({Taken(key).key(p) for p in candidates}))])
         free = [p for p in best_first if p not in taken]
-        assert maximise(table, candidates[:1], taken, rng).tolist() == free[0].tolist()
+        assert maximise(table, candidates[:1], taken, rng).tolist() == [free[0].tolist()]
 
 
 def test_the_maximum_of_a_large_space_is_the_best_climb():
     problem = Problem(3)
-    end, _ = climb(problem.landscape, problem.starts, problem.taken)
+    end, _ = best_climb(problem.landscape, problem.starts, problem.taken)
     found = maximise(problem.landscape, problem.starts, problem.taken, np.random.default_rng(0))
-    assert found.tolist() == end.tolist()
+    assert found[0].tolist() == end.tolist()
 
 
 def test_the_search_draws_a_free_permutation_where_every_climb_is_walled_in():
@@ -209,7 +214,7 @@ def test_the_search_draws_a_free_permutation_where_every_climb_is_walled_in():
 
     problem, reverse = Problem(0), np.arange(9)[::-1].copy()
     taken = Taken(begins_in_order, [reverse])  # a swap of the reverse cannot put three items in their places
-    assert begins_in_order(maximise(problem.landscape, reverse[None], taken, np.random.default_rng(0)))
+    assert begins_in_order(maximise(problem.landscape, reverse[None], taken, np.random.default_rng(0))[0])
 
 
 def test_the_search_leaves_taken_as_it_was():

@@ -9,7 +9,7 @@ from law_ray.acquisition import optimum_estimate
 from law_ray.gp import GaussianProcess, Hyperparameters
 from law_ray.methods import law
 from law_ray.permutations import enumerate_all, sample
-from law_ray.search import Taken
+from law_ray.search import Landscape, Taken
 
 
 class Problem(PlainLaw):
@@ -68,9 +68,9 @@ def test_each_point_is_the_greedy_choice_of_enumeration(n_items, seed, optimum):
 def test_searched_objectives_are_the_direct_formulas_everywhere(n_items, seed, optimum, monkeypatch):
     problem, searched = Problem(n_items, seed), []
 
-    def spy(score, known, taken, rng, original=law.maximise):
+    def spy(score, known, taken, rng, thorough, original=law.maximise):
         searched.append(score(problem.candidates))
-        return original(score, known, taken, rng)
+        return original(score, known, taken, rng, thorough)
 
     monkeypatch.setattr(law, "maximise", spy)
     batch = problem.choose(4)
@@ -107,9 +107,9 @@ def test_gains_with_noise_multiply_to_the_determinant_of_the_noisy_posterior(n_i
 def test_gains_without_noise_multiply_to_the_determinant_of_the_acquisition_weighted_kernel(seed, optimum, monkeypatch):
     problem, gains = Problem(5, seed, noise=1e-10), []
 
-    def spy(score, known, taken, rng, original=law.maximise):
-        point = original(score, known, taken, rng)
-        gains.append(score(point[None])[0])
+    def spy(score, known, taken, rng, thorough, original=law.maximise):
+        point = original(score, known, taken, rng, thorough)
+        gains.append(score(point)[0])
         return point
 
     monkeypatch.setattr(law, "maximise", spy)
@@ -182,3 +182,49 @@ def smooth_process(n_items, n):
     X = sample(n_items, n, rng)
     y = rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
     return GaussianProcess(X, y, Hyperparameters(1.0, 1.0, 1e-3, 0.0))
+
+
+def test_the_moments_of_a_pool_are_those_of_the_posterior_given_the_batch():
+    process, rng = smooth_process(9, 30), np.random.default_rng(0)
+    points, added = sample(9, 3, rng), sample(9, 4, rng)
+    pool, given_batch = law.Pool(process, [process.X, sample(9, 50, rng)], 5), process
+    for b, point in enumerate(points):
+        if b == 1:
+            pool.add(given_batch, list(added))
+        pool.condition(given_batch, point)
+        given_batch = given_batch.condition(point[None])
+    mean, variance = process.predict(pool._permutations)
+    assert pool._permutations[-4:].tolist() == added.tolist()
+    np.testing.assert_allclose(pool._mean, mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(pool._variance, variance, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(pool._given_batch, given_batch.predict(pool._permutations)[1], rtol=0, atol=1e-10)
+
+
+def test_starts_are_the_best_of_each_source_and_others():
+    process = smooth_process(9, 30)
+    drawn = sample(9, 50, np.random.default_rng(1))
+    pool = law.Pool(process, [process.X, drawn], 1)
+    landscape = Landscape(process, process, lambda mean, variance, given_batch: -mean)
+    starts = {tuple(p) for p in pool.starts(landscape, np.random.default_rng(0)).tolist()}
+    for source in (process.X, drawn):
+        best = source[np.argsort(process.predict(source)[0])[: law.N_GOOD]]
+        assert {tuple(p) for p in best.tolist()} <= starts
+        assert len(starts & {tuple(p) for p in source.tolist()}) > law.N_GOOD
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(seed, monkeypatch):
+    """By log det of the noisy posterior and the weights, the objective of the whole batch."""
+    process = smooth_process(10, 40 + seed)
+    taken, size = Taken(permutations=process.X), 30
+    optimum = law.estimate_optimum(process, -2.0, np.random.default_rng(seed))
+
+    def objective(batch):
+        mean, variance = process.predict(batch)
+        noisy = process.posterior(batch, batch) + process.hyperparameters.noise * np.eye(size)
+        return np.linalg.slogdet(noisy)[1] + 2 * np.log(law.sigmoid_weight(law.est(mean, variance, optimum))).sum()
+
+    pooled = objective(law.law_est(process, -2.0, size, taken, np.random.default_rng(seed)))
+    monkeypatch.setattr(law, "N_SEARCHES", size)
+    searched = objective(law.law_est(process, -2.0, size, taken, np.random.default_rng(seed)))
+    assert pooled >= searched - 0.1
