@@ -192,12 +192,8 @@ def main() -> None:
     except RunError as error:
         _die(str(error), 1)
     except click.Abort as error:  # what click makes of any KeyboardInterrupt
-        _die(
-            str(error.__cause__)
-            if isinstance(error.__cause__, Interrupted)
-            else "interrupted: `law-ray resume` continues a run",
-            130,
-        )
+        known = isinstance(error.__cause__, Interrupted)
+        _die(str(error.__cause__) if known else "interrupted: `law-ray resume` continues a run", 130)
 
 
 def _die(message: str, code: int) -> None:

@@ -204,6 +204,8 @@ def _follow(
         ray.get(driver.open.remote(pickled, folder, settings, about))
         reason = watch(driver, settings.evals, progress)
     except KeyboardInterrupt:
+        if not (folder / journal.NAME).exists():
+            raise
         source = journal.read(folder)[0]["objective"]["source"]
         how = f"law_ray.resume({str(folder)!r}, objective)" if source is None else f"`law-ray resume {folder}`"
         raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
