@@ -42,7 +42,7 @@ LOWER = np.log([1e-5, 1e-2, 1e-6])
 UPPER = np.log([5e1, 1e4, 5e0])
 STARTS = np.log([[0.5, 1.0, 1e-2], [0.02, 30.0, 1e-2]])  # a rugged objective, and a smooth one
 N_RANDOM_STARTS = 2
-N_SCREENED = 250  # of more points than these, a random part tells which start leads to the best fit
+N_SCREENED = 160  # of more points than these, a random part tells which start leads to the best fit
 MAX_STANDARD_ERROR = 1e8  # normalised; a value this uncertain says nothing, and its square stays finite
 
 

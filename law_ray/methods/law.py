@@ -14,8 +14,8 @@ N_POINTS = 100_000  # permutations behind the optimum estimate, as in the paper:
 N_SAMPLED = 20_000  # of them, each standing for five
 CHUNK = 4_000  # of them predicted at once: bounds the memory
 N_POOL = 2_000  # random permutations among which the climbs of a point start, beside the data
-N_GOOD, N_RANDOM = 6, 3  # starts from either: the best, and others at random
-N_SEARCHES = 10  # points of a batch that are searched for so; of the further ones every fifth
+N_GOOD, N_RANDOM = 4, 2  # starts from either: the best, and others at random
+N_SEARCHES = 6  # points of a batch that are searched for so; of the further ones every fifth
 EVERY = 5
 N_POLISHED = 4  # starts, the best found so far, of each of the others
 
