@@ -96,12 +96,17 @@ class Driver:
             for reference, trial in list(tasks.items()):
                 begun = self._started.get(trial.id, math.inf)
                 if settings.timeout is not None and time.monotonic() - begun > settings.timeout:
-                    ray.cancel(reference, force=True)
+                    _cancel(reference)
                     del tasks[reference]
                     reason = f"timed out after {settings.timeout:g} s"
                     self._run.enter(trial.id, Outcome(seconds=settings.timeout, reason=reason))
         for reference in tasks:
-            ray.cancel(reference, force=True)
+            _cancel(reference)
+
+
+def _cancel(reference: Any) -> None:
+    # Recursive, as by default, it would also cancel the task's call of `started`, by killing this very actor.
+    ray.cancel(reference, force=True, recursive=False)
 
 
 def _outcome(reference: Any) -> Outcome:

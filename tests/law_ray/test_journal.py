@@ -60,14 +60,20 @@ def _try_to_open(folder, answers):
 
 
 def test_a_second_process_is_refused_until_the_first_lets_go(folder):
-    context = multiprocessing.get_context("fork")
-    answers = context.Queue()
     with Journal(folder):
-        context.Process(target=_try_to_open, args=(folder, answers)).start()
-        assert "in use by another process" in answers.get(timeout=30)
+        assert "in use by another process" in _elsewhere(folder)
         assert len(journal.read(folder)) == 4  # reading needs no lock
-    context.Process(target=_try_to_open, args=(folder, answers)).start()
-    assert answers.get(timeout=30) == "opened"
+    assert _elsewhere(folder) == "opened"
+
+
+def _elsewhere(folder):
+    context = multiprocessing.get_context("spawn")  # a fork would share the lock
+    answers = context.Queue()
+    process = context.Process(target=_try_to_open, args=(folder, answers))
+    process.start()
+    answer = answers.get(timeout=60)
+    process.join(timeout=60)
+    return answer
 
 
 def test_a_folder_that_holds_a_run_is_refused(folder):

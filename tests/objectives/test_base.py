@@ -92,15 +92,15 @@ def test_what_the_file_cannot_do_is_said_in_one_line(file: Path, name: str, opti
 @pytest.mark.parametrize(
     ("name", "options", "culprit"),
     [
-        ("sachs", {}, "'sachs' has no family"),
-        ("nml:", {}, "'nml:' has no family"),
+        ("sachs", {}, "objective 'sachs' is unknown"),
+        ("nml:", {}, "objective 'nml:' is unknown"),
         ("nml:asia", {}, "nml:asia is unknown: choose sachs, child"),
         ("nml:gone.csv", {}, "gone.csv does not exist"),
         ("nml:sachs", {"n_sample": "3"}, "'n_sample' of nml:sachs is unknown: choose n_rows, seed, score"),
         ("nml:data.csv", {"seed": "3"}, "'seed' of nml:data.csv is unknown: choose score"),
         ("nml:sachs", {"n_samples": "1e3"}, "n_samples='1e3' is not an integer"),
         ("qep:chr12a", {}, "qep:chr12a is unknown"),
-        ("no.such.module:f", {}, "no.such.module is no family"),
+        ("no.such.module:f", {}, "no module no.such.module is found"),
         ("gone/file.py:f", {}, "gone/file.py does not exist"),
     ],
 )

@@ -75,6 +75,16 @@ def test_an_evaluation_that_hangs_is_stopped_at_its_timeout_and_the_rest_go_on(t
     assert {r["reason"] for r in journal.read(tmp_path) if r["type"] == "fail"} == {"timed out after 1 s"}
 
 
+def test_many_timeouts_leave_the_driver_alive(tmp_path):
+    def hangs(permutation):
+        time.sleep(1000 if permutation[0] < 4 else 0)
+        return displacement(permutation)
+
+    result = minimize(hangs, tmp_path, evals=12, n_init=12, timeout=0.2)
+    firsts = result.history["permutation"].map(lambda permutation: permutation[0])
+    assert (result.history["state"] == "failed").tolist() == (firsts < 4).tolist()
+
+
 def test_waiting_for_a_cpu_does_not_count_towards_the_timeout(tmp_path):
     def slow(permutation):
         time.sleep(0.4)

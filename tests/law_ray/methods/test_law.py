@@ -169,7 +169,7 @@ def test_the_optimum_estimate_of_a_small_space_counts_each_permutation_once(n_it
 
 @pytest.mark.parametrize(("n_items", "n"), [(12, 20), (20, 100)])
 def test_the_optimum_estimate_is_that_of_a_hundred_thousand_permutations(n_items, n):
-    """The sample is a fifth of that, so its points must count five times; without that the estimate is 0.3 off."""
+    """The sample is a tenth of that, so its points must count ten times; without that the estimate is 0.3 off."""
     process = smooth_process(n_items, n)
     samples = [sample(n_items, 100_000, np.random.default_rng(seed)) for seed in (1, 2)]
     whole = [optimum_estimate(*process.predict(permutations), -1.5) for permutations in samples]
