@@ -1,4 +1,5 @@
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -16,3 +17,14 @@ def cluster() -> Iterator[None]:
     ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
     yield
     ray.shutdown()
+
+
+@pytest.fixture
+def clean_imports() -> Iterator[None]:
+    """Modules named `for_checks` are imported anew by every test, which leaves the path as it was."""
+    modules, path = set(sys.modules), list(sys.path)
+    yield
+    for name in set(sys.modules) - modules:
+        if "for_checks" in name:
+            del sys.modules[name]
+    sys.path[:] = path

@@ -86,7 +86,7 @@ class Pool:
         self._given_batch = self._variance.copy()
 
     def add(self, given_batch: GaussianProcess, permutations: list[IntArray]) -> None:
-        """Add permutations, as a source of their own, to a pool whose batch is that of `given_batch`."""
+        """Add permutations, to the last of the sources, in a pool whose batch is that of `given_batch`."""
         if not permutations:
             return
         V = np.empty((len(self._V), len(permutations)))

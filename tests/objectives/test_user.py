@@ -1,5 +1,4 @@
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -8,16 +7,7 @@ import pytest
 from law_ray.errors import InputError
 from objectives import load
 
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    """Every test imports anew, and leaves the path as it was."""
-    modules, path = set(sys.modules), list(sys.path)
-    yield
-    for name in set(sys.modules) - modules:
-        if "for_checks" in name:
-            del sys.modules[name]
-    sys.path[:] = path
+pytestmark = pytest.mark.usefixtures("clean_imports")
 
 
 def test_a_module_of_a_package_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import cloudpickle
@@ -42,15 +41,7 @@ def cost(permutation, rng=None, power: int = 1):
 """
 
 
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    """Every test imports anew, and leaves the path as it was."""
-    modules, path = set(sys.modules), list(sys.path)
-    yield
-    for name in set(sys.modules) - modules:
-        if "for_checks" in name:
-            del sys.modules[name]
-    sys.path[:] = path
+pytestmark = pytest.mark.usefixtures("clean_imports")
 
 
 def value_elsewhere(objective: object, folder: Path) -> str:
