@@ -29,7 +29,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, solve_triangular
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 from scipy.optimize import minimize
 
 from law_ray import scan
@@ -87,8 +87,9 @@ class GaussianProcess:
     """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance exp(-decay distance / n_items)).
 
     K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
-    `noise` plus, for values that came with a standard error, its square. Held as the Cholesky factor C of K(X, X) + S,
-    so that conditioning on m further points costs O(n^2 m), and predicting at m points O(n^2 m + n m n_items).
+    `noise` plus, for values that came with a standard error, its square. Held as the inverse of the Cholesky factor C of
+    K(X, X) + S: a product with a triangle takes half as long as solving with it. Conditioning on m further points costs
+    O(n^2 m), and predicting at m points O(n^2 m + n m n_items).
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class GaussianProcess:
         self.positions = positions_of(X)
         covariance = self.kernel(X, X)
         covariance[np.diag_indices(len(X))] += hyperparameters.noise + self.normalise.known_noise(standard_errors)
-        self._factor: FloatArray = np.asfortranarray(cholesky(covariance, lower=True))
-        self._whitened_y = self._solve(self.normalise(y) - hyperparameters.mean)
+        self._inverse_factor = _inverse(cholesky(covariance, lower=True))
+        self._whitened_y = self._inverse_factor @ (self.normalise(y) - hyperparameters.mean)
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
@@ -120,19 +121,16 @@ class GaussianProcess:
 
     def whiten_distances(self, distances: NDArray[np.int32]) -> FloatArray:
         """`whiten` (n, m) for points at these distances (m, n) to X."""
-        return self._solve(self.kernel_values[distances].T)
+        return blas.dtrmm(1.0, self._inverse_factor, self.kernel_values[distances].T, lower=1, overwrite_b=1)
 
     def unwhiten(self, V: FloatArray) -> FloatArray:
         """C^-T V: the weights (K(X, X) + S)^-1 K(X, x) when V = `whiten` of x."""
-        return solve_triangular(self._factor, V, lower=True, trans="T", check_finite=False)
+        return blas.dtrmm(1.0, self._inverse_factor, V, lower=1, trans_a=1)
 
     @cached_property
     def mean_weights(self) -> FloatArray:
         """(n,) weights of the kernel values in the posterior mean: mu(x) = mean + weights @ K(X, x)."""
-        return self.unwhiten(self._whitened_y)
-
-    def _solve(self, b: FloatArray) -> FloatArray:
-        return solve_triangular(self._factor, b, lower=True, overwrite_b=True, check_finite=False)
+        return self._whitened_y @ self._inverse_factor
 
     def predict(self, permutations: IntArray) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and variance, each (m,), at (m, n_items) permutations."""
@@ -162,21 +160,27 @@ class GaussianProcess:
         V = self.whiten(permutations)
         covariance = self.kernel(permutations, permutations) - V.T @ V
         covariance[np.diag_indices(len(permutations))] += self.hyperparameters.noise
-        corner: FloatArray = cholesky(covariance, lower=True)
+        corner = _inverse(cholesky(covariance, lower=True))
         n, m = V.shape
-        factor = np.zeros((n + m, n + m), order="F")
-        factor[:n, :n], factor[n:, :n], factor[n:, n:] = self._factor, V.T, corner
+        inverse_factor = np.zeros((n + m, n + m), order="F")
+        inverse_factor[:n, :n], inverse_factor[n:, n:] = self._inverse_factor, corner
+        inverse_factor[n:, :n] = -corner @ self.unwhiten(V).T
         whitened = np.zeros(m)
         if values is not None:
-            innovation = self.normalise(values) - self.mean_from(V)
-            whitened = solve_triangular(corner, innovation, lower=True)
+            whitened = corner @ (self.normalise(values) - self.mean_from(V))
         conditioned = copy.copy(self)
         conditioned.__dict__.pop("mean_weights", None)
         conditioned.X = np.concatenate([self.X, permutations])
         conditioned.positions = np.concatenate([self.positions, positions_of(permutations)])
-        conditioned._factor = factor
+        conditioned._inverse_factor = inverse_factor
         conditioned._whitened_y = np.concatenate([self._whitened_y, whitened])
         return conditioned
+
+
+def _inverse(factor: FloatArray) -> FloatArray:
+    """The inverse of a lower triangular matrix."""
+    inverse: FloatArray = lapack.dtrtri(np.asfortranarray(factor), lower=1)[0]
+    return inverse
 
 
 def log_marginal_likelihood(

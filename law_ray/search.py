@@ -24,6 +24,7 @@ from law_ray.permutations import IntArray, enumerate_all, invert, sample
 from law_ray.scan import Int32Array, position_distances, swap_distances, swap_sums
 
 Key = Callable[[IntArray], Hashable]  # permutations with one key are one point
+Value = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of mean, variance, variance given the batch
 
 EXHAUSTIVE = 5040  # spaces up to this size, that is up to 7 items, are scored whole
 N_MISSES = 20_000  # draws in a row that met nothing new, after which a space counts as used up
@@ -50,6 +51,9 @@ class Taken:
     def add(self, permutation: IntArray) -> None:
         self._keys.add(self.key(permutation))
 
+    def discard(self, permutation: IntArray) -> None:
+        self._keys.discard(self.key(permutation))
+
     def copy(self) -> "Taken":
         copy = Taken(self._key)
         copy._keys = set(self._keys)
@@ -66,7 +70,7 @@ class Landscape:
 
     posterior: GaussianProcess
     given_batch: GaussianProcess
-    value: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+    value: Value
 
     def __call__(self, permutations: IntArray) -> FloatArray:
         """The values (m,) of (m, n_items) permutations; O(n^2) each."""
@@ -85,7 +89,7 @@ class Landscape:
 
 
 def maximise(
-    landscape: Landscape, starts: IntArray, taken: Taken, rng: np.random.Generator, thorough: bool = True
+    landscape: Landscape, starts: IntArray, taken: Taken, rng: np.random.Generator, proven: bool = True
 ) -> IntArray:
     """Free permutations (k, n_items) of large value, the largest first: of all in a small space, else where climbs end.
 
@@ -98,23 +102,23 @@ def maximise(
             if candidates[best] not in taken:
                 return candidates[best : best + 1]
     else:
-        ends, values = climb(landscape, starts, taken, thorough)
+        ends, values = climb(landscape, starts, taken, proven)
         if values[0] > -math.inf:
             return ends[values > -math.inf]
     return draw_free(n_items, 1, taken, rng)
 
 
-def climb(landscape: Landscape, starts: IntArray, taken: Taken, thorough: bool = True) -> tuple[IntArray, FloatArray]:
+def climb(landscape: Landscape, starts: IntArray, taken: Taken, proven: bool = True) -> tuple[IntArray, FloatArray]:
     """Where climbs over swaps from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
 
     A climb never steps onto a taken permutation; one that starts on one leaves it for a free neighbour, and has value
-    -inf if there is none. If `thorough`, the first has no free neighbour of a larger value; the others, and otherwise
+    -inf if there is none. If `proven`, the first has no free neighbour of a larger value; the others, and otherwise
     it too, none among the most promising. Cost of a step of m climbers: O(m n n_items^2) to rank their swaps, and
     O(m N_PROMISING n^2).
     """
     climbers = _Climbers(landscape, np.unique(starts, axis=0), taken)
     climbers.ascend(np.arange(len(climbers.values)))
-    while thorough and climbers.step_if_any(best := int(np.argmax(climbers.values))):
+    while proven and climbers.step_if_any(best := int(np.argmax(climbers.values))):
         climbers.ascend(np.array([best]))
     _, distinct = np.unique(climbers.q, axis=0, return_index=True)
     order = distinct[np.argsort(-climbers.values[distinct], kind="stable")]

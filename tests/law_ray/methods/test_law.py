@@ -68,9 +68,9 @@ def test_each_point_is_the_greedy_choice_of_enumeration(n_items, seed, optimum):
 def test_searched_objectives_are_the_direct_formulas_everywhere(n_items, seed, optimum, monkeypatch):
     problem, searched = Problem(n_items, seed), []
 
-    def spy(score, known, taken, rng, thorough, original=law.maximise):
+    def spy(score, known, taken, rng, proven, original=law.maximise):
         searched.append(score(problem.candidates))
-        return original(score, known, taken, rng, thorough)
+        return original(score, known, taken, rng, proven)
 
     monkeypatch.setattr(law, "maximise", spy)
     batch = problem.choose(4)
@@ -107,8 +107,8 @@ def test_gains_with_noise_multiply_to_the_determinant_of_the_noisy_posterior(n_i
 def test_gains_without_noise_multiply_to_the_determinant_of_the_acquisition_weighted_kernel(seed, optimum, monkeypatch):
     problem, gains = Problem(5, seed, noise=1e-10), []
 
-    def spy(score, known, taken, rng, thorough, original=law.maximise):
-        point = original(score, known, taken, rng, thorough)
+    def spy(score, known, taken, rng, proven, original=law.maximise):
+        point = original(score, known, taken, rng, proven)
         gains.append(score(point)[0])
         return point
 
@@ -212,19 +212,19 @@ def test_starts_are_the_best_of_each_source_and_others():
         assert len(starts & {tuple(p) for p in source.tolist()}) > law.N_GOOD
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(seed, monkeypatch):
-    """By log det of the noisy posterior and the weights, the objective of the whole batch."""
-    process = smooth_process(10, 40 + seed)
-    taken, size = Taken(permutations=process.X), 30
-    optimum = law.estimate_optimum(process, -2.0, np.random.default_rng(seed))
+@pytest.mark.parametrize("n", [40, 41, 42])
+def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(n, monkeypatch):
+    """By log det of the noisy posterior and the weights, the objective of the whole batch, on average over seeds."""
+    process, size = smooth_process(10, n), 30
+    optimum = law.estimate_optimum(process, -2.0, np.random.default_rng(0))
 
-    def objective(batch):
+    def objective(seed):
+        batch = law.law_est(process, -2.0, size, Taken(permutations=process.X), np.random.default_rng(seed))
         mean, variance = process.predict(batch)
         noisy = process.posterior(batch, batch) + process.hyperparameters.noise * np.eye(size)
         return np.linalg.slogdet(noisy)[1] + 2 * np.log(law.sigmoid_weight(law.est(mean, variance, optimum))).sum()
 
-    pooled = objective(law.law_est(process, -2.0, size, taken, np.random.default_rng(seed)))
+    pooled = [objective(seed) for seed in range(4)]
     monkeypatch.setattr(law, "N_SEARCHES", size)
-    searched = objective(law.law_est(process, -2.0, size, taken, np.random.default_rng(seed)))
-    assert pooled >= searched - 0.1
+    searched = [objective(seed) for seed in range(4)]
+    assert np.mean(pooled) >= np.mean(searched) - 0.01
