@@ -4,6 +4,7 @@ Medians of several repeats. A batch choice is timed whole: fit, optimum estimate
 first model-based ask of an optimiser. Objectives are tours through random cities, except where a network is named.
 """
 
+import functools
 import os
 import platform
 import subprocess
@@ -18,9 +19,9 @@ import click
 import numpy as np
 
 import law_ray
-from law_ray import threads
+from law_ray import scan, threads
 from law_ray.gp import GaussianProcess, fit
-from law_ray.kernels import FloatArray
+from law_ray.kernels import FloatArray, position_correlations
 from law_ray.optimizer import Optimizer
 from law_ray.permutations import IntArray, sample
 from law_ray.search import Landscape, Taken, climb
@@ -139,19 +140,30 @@ def against_plain() -> str:
 
 
 def growth() -> str:
-    """Slopes of log time against the logarithm of each size."""
+    """Slopes of log time against the logarithm of each size: of a whole batch choice, and of its inner loop alone."""
+    n, n_items, batch_size = (100, 200, 400, 800), (12, 24, 48, 96), (5, 10, 20, 40)
     series = {
-        "n": [(29, n, 5) for n in (100, 200, 400, 800)],
-        "n_items": [(N, 200, 5) for N in (12, 24, 48, 96)],
-        "B": [(29, 200, B) for B in (5, 10, 20, 40)],
+        "n": (n, [seconds_of_a_batch(29, size, 5, 3) for size in n]),
+        "n_items": (n_items, [seconds_of_a_batch(size, 200, 5, 3) for size in n_items]),
+        "B": (batch_size, [seconds_of_a_batch(29, 200, size, 3) for size in batch_size]),
+        "n, the scan alone": (n, [seconds_of_a_scan(29, size) for size in n]),
+        "n_items, the scan alone": (n_items, [seconds_of_a_scan(size, 200) for size in n_items]),
     }
     rows = []
-    for name, sizes in series.items():
-        seconds = [seconds_of_a_batch(*size, repeats=3) for size in sizes]
-        values = [size[{"n_items": 0, "n": 1, "B": 2}[name]] for size in sizes]
-        slope = np.polyfit(np.log(values), np.log(seconds), 1)[0]
-        rows.append(f"{name} | {', '.join(map(str, values))} | {', '.join(f'{s:.2f}' for s in seconds)} | {slope:.2f}")
+    for name, (sizes, seconds) in series.items():
+        slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+        rows.append(f"{name} | {', '.join(map(str, sizes))} | {', '.join(f'{s:.2g}' for s in seconds)} | {slope:.2f}")
     return table("How a batch choice grows", "what grows | sizes | seconds | slope of log against log", rows)
+
+
+def seconds_of_a_scan(n_items: int, n: int) -> float:
+    """Median seconds of the sums over n points that rank all the swaps of 12 climbers."""
+    rng = generator(0, "scan", n_items)
+    P, q = (sample(n_items, size, rng).astype(np.int32) for size in (n, 12))
+    a, b = (items.astype(np.int32) for items in np.triu_indices(n_items, 1))
+    distances, weights = scan.position_distances(q, P), rng.normal(size=(12, 3, n))
+    arguments = q, np.ascontiguousarray(P.T), distances, weights, position_correlations(n_items, 1.0), a, b
+    return median(functools.partial(scan.swap_sums, *arguments), 20)
 
 
 def fits() -> str:

@@ -87,9 +87,9 @@ class GaussianProcess:
     """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance exp(-decay distance / n_items)).
 
     K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
-    `noise` plus, for values that came with a standard error, its square. Held as the inverse of the Cholesky factor C of
-    K(X, X) + S: a product with a triangle takes half as long as solving with it. Conditioning on m further points costs
-    O(n^2 m), and predicting at m points O(n^2 m + n m n_items).
+    `noise` plus, for values that came with a standard error, its square. Held as the inverse of the Cholesky factor C
+    of K(X, X) + S: a product with a triangle takes half as long as solving with it. Conditioning on m further points
+    costs O(n^2 m), and predicting at m points O(n^2 m + n m n_items).
     """
 
     def __init__(
