@@ -7,7 +7,7 @@ from scipy.special import expit, log_ndtr
 
 from law_ray.kernels import FloatArray
 
-N_NODES = 200  # of the quadrature behind the optimum estimate
+N_NODES = 200  # of the quadratures
 
 
 def est(mean: FloatArray, variance: FloatArray, optimum_estimate: float) -> FloatArray:
@@ -27,7 +27,7 @@ def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float, multip
     lowest = float(np.min(mean - 8.0 * sigma))
     if lowest >= best:
         return best
-    nodes, weights = _quadrature()
+    nodes, weights = gauss_legendre()
     half = 0.5 * (best - lowest)
     w = lowest + half * (nodes + 1.0)
     # Points that stay 8 sigma above even `best` have no say: leaving them out changes log prod by less than m 1e-15.
@@ -38,7 +38,8 @@ def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float, multip
 
 
 @cache
-def _quadrature() -> tuple[FloatArray, FloatArray]:
+def gauss_legendre() -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights, each (N_NODES,), of the quadrature over [-1, 1]."""
     return np.polynomial.legendre.leggauss(N_NODES)
 
 

@@ -13,6 +13,7 @@ import click
 import law_ray
 from law_ray import journal, report
 from law_ray.errors import InputError, Interrupted, RunError
+from law_ray.run import best_of, replayed
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -65,6 +66,10 @@ def cli(context: click.Context) -> None:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--mode", default="sync", show_default=True, help="sync: in rounds.")
 @click.option("--eval-cpus", "num_cpus", type=float, default=1, show_default=True, help="CPUs of one evaluation.")
+@click.option("--split", type=int, default=1, show_default=True, metavar="K", help="Evaluate each ordering as K tasks.")
+@click.option(
+    "--rescore", type=int, default=20, show_default=True, metavar="N", help="Repeats to tell noisy best values apart."
+)
 @click.option("--timeout", type=float, metavar="S", help="Seconds after which an evaluation is stopped and failed.")
 @click.option("--max-time", type=float, metavar="S", help="Stop after this many seconds.")
 @click.option("--target", type=float, metavar="V", help="Stop at a value this good.")
@@ -106,7 +111,8 @@ def draw(folder: Path) -> None:
     records = journal.read(folder)
     click.echo(report.draw_convergence(folder))
     if records[0]["objective"]["source"] is not None:
-        found = report.explain(records, reload(records))
+        best, _ = best_of(replayed(records, None), records)
+        found = report.explain(reload(records), best, records)
         if "edges" in found:
             click.echo(report.draw_dag(folder, found["ordering"], found["edges"]))
 
@@ -146,7 +152,8 @@ def _answer(result: law_ray.Result, objective: Any) -> dict[str, Any]:
         "objective": records[0]["objective"]["name"],
         "best_value": result.best.value,
         "best_permutation": result.best.permutation.tolist(),
-        **report.explain(records, objective),
+        **({} if result.rescored is None else {"rescored": result.rescored._asdict()}),
+        **report.explain(objective, result.best, records),
         "evaluations": result.evaluations,
         "failed": int((result.history["state"] == "failed").sum()),
         "rounds": result.rounds,

@@ -3,7 +3,7 @@
 import inspect
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -23,16 +23,50 @@ class Outcome(NamedTuple):
     reason: str = ""
 
 
+class Part(NamedTuple):
+    """What one part of a split evaluation returned, or the reason why it did not."""
+
+    value: Any = None
+    seconds: float = math.nan
+    reason: str = ""
+
+
 def evaluate(objective: Callable[..., Any], permutation: IntArray, rng: np.random.Generator) -> Outcome:
     """Call objective(permutation) or objective(permutation, rng), see `takes_rng`, and check what it returns."""
-    arguments = (permutation.copy(), rng) if takes_rng(objective) else (permutation.copy(),)
+    part = _call(lambda: objective, permutation, rng)
+    return Outcome(seconds=part.seconds, reason=part.reason) if part.reason else _checked(part.value, part.seconds)
+
+
+def evaluate_part(objective: Any, index: int, split: int, permutation: IntArray, rng: np.random.Generator) -> Part:
+    """Call one of the `objective.split(split)` parts in the same way."""
+    return _call(lambda: objective.split(split)[index], permutation, rng)
+
+
+def combine(objective: Any, parts: Sequence[Part]) -> Outcome:
+    """The outcome of an evaluation from all its parts; it took as long as the slowest."""
+    seconds = max(part.seconds for part in parts)
+    reason = next((part.reason for part in parts if part.reason), "")
+    if reason:
+        return Outcome(seconds=seconds, reason=reason)
+    try:
+        result = objective.combine([part.value for part in parts])
+    except (Exception, SystemExit) as error:
+        return Outcome(seconds=seconds, reason=_reason(error))
+    return _checked(result, seconds)
+
+
+def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng: np.random.Generator) -> Part:
     start = time.perf_counter()
     try:
-        result = objective(*arguments)
+        called = function()
+        value = called(permutation.copy(), rng) if takes_rng(called) else called(permutation.copy())
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".replace("\n", " ")[:MAX_REASON]
-        return Outcome(seconds=time.perf_counter() - start, reason=reason)
-    return _checked(result)._replace(seconds=time.perf_counter() - start)
+        return Part(seconds=time.perf_counter() - start, reason=_reason(error))
+    return Part(value, time.perf_counter() - start)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:MAX_REASON]
 
 
 def takes_rng(objective: Callable[..., Any]) -> bool:
@@ -45,14 +79,15 @@ def takes_rng(objective: Callable[..., Any]) -> bool:
     return len(positional) > 1 and (positional[1].name == "rng" or positional[1].default is inspect.Parameter.empty)
 
 
-def _checked(result: Any) -> Outcome:
+def _checked(result: Any, seconds: float) -> Outcome:
     value, error = result if isinstance(result, tuple) and len(result) == 2 else (result, 0.0)
     value, error = (x.item() if isinstance(x, np.ndarray | np.generic) and x.size == 1 else x for x in (value, error))
     if not isinstance(value, Real) or not isinstance(error, Real):
-        return Outcome(reason=f"returned {_short(result)}, not a number or (number, standard error)")
+        reason = f"returned {_short(result)}, not a number or (number, standard error)"
+        return Outcome(seconds=seconds, reason=reason)
     if not math.isfinite(value) or not math.isfinite(error) or error < 0:
-        return Outcome(reason=f"returned {_short(result)}, not finite")
-    return Outcome(float(value), float(error))
+        return Outcome(seconds=seconds, reason=f"returned {_short(result)}, not finite")
+    return Outcome(float(value), float(error), seconds)
 
 
 def _short(result: Any) -> str:

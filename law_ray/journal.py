@@ -1,8 +1,9 @@
 """Append-only record of a run on disk; replaying it resumes the run.
 
-`journal.jsonl` holds one JSON record a line: `run` first, with every resolved option, then `ask`, `tell`, `fail` and,
-each time the run was taken up again, `resume`. A record counts once its newline is on disk; a torn last line is cut
-off before anything is appended. One process holds a journal at a time, by an flock that its death frees.
+`journal.jsonl` holds one JSON record a line: `run` first, with every resolved option, then `ask`, `tell`, `fail`; at
+the end, of the best trials of a noisy objective, `ask again` and `tell again`; and, each time the run was taken up
+again, `resume`. A record counts once its newline is on disk; a torn last line is cut off before anything is appended.
+One process holds a journal at a time, by an flock that its death frees.
 """
 
 import fcntl

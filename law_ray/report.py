@@ -7,17 +7,17 @@ import numpy as np
 
 from law_ray import journal
 from law_ray.errors import InputError
+from law_ray.optimizer import Trial
 from law_ray.run import replayed, settings_of
 from law_ray.seeding import generator
 
 DPI = 150
 
 
-def explain(records: list[journal.Record], objective: Any) -> dict[str, Any]:
-    """What the objective says of the best ordering in a journal's records, ready for JSON; {} if it says nothing."""
+def explain(objective: Any, best: Trial, records: list[journal.Record]) -> dict[str, Any]:
+    """What the objective says of the best trial of a journal's records, ready for JSON; {} if it says nothing."""
     if not hasattr(objective, "explain"):
         return {}
-    best = replayed(records, None).best
     return objective.explain(best.permutation.copy(), generator(settings_of(records).seed, "evaluate", best.id))
 
 

@@ -5,6 +5,7 @@ import itertools
 import math
 import platform
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -14,9 +15,12 @@ from law_ray.errors import InputError, RunError, UsedUpError
 from law_ray.evaluation import Outcome
 from law_ray.journal import Journal, Record
 from law_ray.optimizer import INITIAL, Optimizer, Trial
+from law_ray.rescore import Repeat, Rescored, contenders, rescored
 from law_ray.search import Key
 
 PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
+Repeats = dict[int, list[Repeat]]  # by trial id
+
 FAILED_ROUNDS = 2  # in a row, all of whose evaluations failed: the objective is broken, not unlucky
 
 
@@ -38,12 +42,16 @@ class Settings:
     target: float | None = None
     patience: int | None = None
     threads: int = 1
+    split: int = 1
+    rescore: int = 20
 
     def __post_init__(self) -> None:
         Optimizer(self.n_items, self.method, self.seed, self.n_init)  # checks those four
         if self.mode != "sync":
             raise InputError(f"mode is {self.mode!r}: only sync is available")
-        for name in ("evals", "batch_size", "patience", "threads"):
+        if not isinstance(self.rescore, int) or self.rescore < 0:
+            raise InputError(f"rescore is {self.rescore!r}: give a number of evaluations, 0 for none")
+        for name in ("evals", "batch_size", "patience", "threads", "split"):
             number = getattr(self, name)
             if number is not None and not (isinstance(number, int) and number >= 1):
                 raise InputError(f"{name} is {number!r}: give an integer of at least 1")
@@ -70,6 +78,8 @@ class Run:
         self.journal = journal
         self.settings = settings
         self.optimizer = optimizer
+        self.repeats: Repeats = defaultdict(list)
+        self._due: list[tuple[int, int]] = []  # repeats asked for and not told: trial, number
         self.used_up = False
         self.began = time.monotonic()
         self._asked_before = len(optimizer.trials)  # by an earlier process
@@ -96,6 +106,7 @@ class Run:
         if evals is not None:
             settings = dataclasses.replace(settings, evals=evals)
         run = cls(journal, settings, replayed(records, key))
+        run.repeats, run._due = repeats_of(records)
         journal.append({"type": "resume", "time": time.time(), "evals": settings.evals})
         return run
 
@@ -103,6 +114,12 @@ class Run:
     def pending(self) -> list[Trial]:
         """Asked, and neither told nor failed."""
         return [trial for trial in self.optimizer.trials if trial.state == "pending"]
+
+    @property
+    def late(self) -> bool:
+        """Whether max_time is up; each process gets at least one result, so resuming always leads on."""
+        limit = self.settings.max_time
+        return limit is not None and time.monotonic() - self.began >= limit and self._entered > 0
 
     def ask(self, batch_size: int) -> list[Trial]:
         """The next batch, on disk before it is returned; empty when the space is used up.
@@ -148,6 +165,36 @@ class Run:
             self.journal.append({"type": "tell", **told, **common})
             self.optimizer.tell(trial_id, outcome.value, outcome.standard_error, outcome.seconds)
 
+    def ask_again(self) -> list[tuple[Trial, int]]:
+        """The best trials to evaluate once more, each with the number of the repeat: none once the winner is clear.
+
+        At most `settings.rescore` repeats are asked for in all; on disk before they are returned.
+        """
+        trials = self.optimizer.trials
+        if not self._due:
+            left = self.settings.rescore - sum(map(len, self.repeats.values()))
+            ids = contenders(trials, self.repeats, self.settings.maximize)[: max(left, 0)]
+            self._due = [(i, len(self.repeats[i]) + 1) for i in ids]
+            if ids:
+                self.journal.append({"type": "ask again", "time": time.time(), "repeats": self._due})
+        return [(trials[i], repeat) for i, repeat in self._due]
+
+    def enter_again(self, trial_id: int, outcome: Outcome) -> None:
+        """The outcome of the repeat that a trial is due: on disk, then counted."""
+        self.journal.append(
+            {
+                "type": "tell again",
+                "id": trial_id,
+                "value": _json(outcome.value),
+                "standard_error": outcome.standard_error,
+                "reason": outcome.reason,
+                "time": time.time(),
+                "seconds": _json(outcome.seconds),
+            }
+        )
+        self.repeats[trial_id].append(Repeat(outcome.value, outcome.standard_error))
+        self._due = [due for due in self._due if due[0] != trial_id]
+
     def stop_reason(self) -> str | None:
         """Why the run should end now, or None. Raises RunError when the objective only fails."""
         settings, trials = self.settings, self.optimizer.trials
@@ -156,8 +203,7 @@ class Run:
             best = self.optimizer.best.value
             if best >= settings.target if settings.maximize else best <= settings.target:
                 return "the target was reached"
-        late = settings.max_time is not None and time.monotonic() - self.began >= settings.max_time
-        if late and self._entered:  # each process gets at least one result, so resuming always leads on
+        if self.late:
             return "the time was up"
         if self.pending or not trials:
             return None
@@ -200,6 +246,26 @@ def replayed(records: list[Record], key: Key | None) -> Optimizer:
     return optimizer
 
 
+def repeats_of(records: list[Record]) -> tuple[Repeats, list[tuple[int, int]]]:
+    """The repeated evaluations in a journal's records, by trial id, and those asked for but not told."""
+    repeats: Repeats = defaultdict(list)
+    due: list[tuple[int, int]] = []
+    for record in records:
+        match record["type"]:
+            case "ask again":
+                due = [(trial_id, repeat) for trial_id, repeat in record["repeats"]]
+            case "tell again":
+                repeats[record["id"]].append(Repeat(_nan(record["value"]), record["standard_error"]))
+                due = [each for each in due if each[0] != record["id"]]
+    return repeats, due
+
+
+def best_of(optimizer: Optimizer, records: list[Record]) -> tuple[Trial, Rescored | None]:
+    """The best trial after the repeats in a journal's records, and what they say of it where values are noisy."""
+    winner = rescored(optimizer.trials, repeats_of(records)[0], optimizer.maximize)
+    return (optimizer.best, None) if winner is None else (optimizer.trials[winner.trial_id], winner)
+
+
 def _optimizer(settings: Settings, key: Key | None) -> Optimizer:
     return Optimizer(settings.n_items, settings.method, settings.seed, settings.n_init, settings.maximize, key)
 
@@ -207,13 +273,13 @@ def _optimizer(settings: Settings, key: Key | None) -> Optimizer:
 def spans(records: list[Record]) -> tuple[float, float]:
     """Seconds spent asking, and seconds spent waiting for evaluations, according to a journal's records.
 
-    Waiting is the time from any record to a tell or fail that comes next; what passed before a resume is nobody's.
+    Waiting is the time from any record to a result that comes next; what passed before a resume is nobody's.
     """
     asking = sum(record["seconds"] for record in records if record["type"] == "ask")
     waiting = sum(
         record["time"] - previous["time"]
         for previous, record in itertools.pairwise(records)
-        if record["type"] in ("tell", "fail")
+        if record["type"] in ("tell", "fail", "tell again")
     )
     return asking, waiting
 

@@ -24,7 +24,8 @@ from law_ray.driver.shipping import dumps, is_users
 from law_ray.driver.watch import watch
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.optimizer import Trial
-from law_ray.run import Settings, folder_for, replayed, settings_of, spans
+from law_ray.rescore import Rescored
+from law_ray.run import Settings, best_of, folder_for, replayed, settings_of, spans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,7 @@ class Result:
     seconds_evaluating: float
     stop_reason: str
     files: tuple[Path, ...]  # that the objective wrote about the best ordering, into the run folder
+    rescored: Rescored | None = None  # what is known of the best after repeated evaluations, where values are noisy
 
 
 def minimize(
@@ -62,6 +64,8 @@ def minimize(
     target: float | None = None,
     patience: int | None = None,
     num_cpus: float = 1,
+    split: int = 1,
+    rescore: int = 20,
     address: str | None = None,
     progress: bool = True,
     source: dict[str, Any] | None = None,
@@ -71,12 +75,15 @@ def minimize(
     objective: f(permutation) or f(permutation, rng) -> float or (float, standard_error), see `objectives.Objective`;
     an evaluation that raises, or returns no finite number, fails alone. n_items: the size of the permutations, unless
     the objective has it. evals: how many evaluations to make, the n_init random ones and failures among them.
-    batch_size: "auto" makes it the CPUs of the cluster / num_cpus, read anew each round. num_cpus: CPUs (and threads)
-    of one evaluation. timeout: seconds an evaluation may take before it is stopped and failed. Stop early after
-    max_time seconds, at a value of target or better, or after patience rounds that brought nothing better; what was
-    still running is then left to `resume`. out: the run folder, by default a new one in law-ray-runs, where every
-    result is journaled. address: of a Ray cluster to join; by default the one `ray.init` connected to, else one
-    started on this machine. source: the name and options by which `objectives.load` finds the objective again.
+    batch_size: "auto" makes it as many as the cluster can run at once, read anew each round. num_cpus: CPUs (and
+    threads) of one evaluation. split: evaluate each ordering as so many tasks of num_cpus, if the objective has parts
+    (`.split(k)` and `.combine(values)`). rescore: where values come with standard errors, how many repeated evaluations
+    of the best few may be made in the end to tell which is the best. timeout: seconds an evaluation may take before it
+    is stopped and failed. Stop early after max_time seconds, at a value of target or better, or after patience rounds
+    that brought nothing better; what was still running is then left to `resume`. out: the run folder, by default a new
+    one in law-ray-runs, where every result is journaled. address: of a Ray cluster to join; by default the one
+    `ray.init` connected to, else one started on this machine. source: the name and options by which `objectives.load`
+    finds the objective again.
 
     Raises InputError for a bad argument and RunError when the run fails. Results depend on the seed, the batch size and
     the number of threads, not on the workers.
@@ -96,7 +103,11 @@ def minimize(
         target=target,
         patience=patience,
         threads=len(os.sched_getaffinity(0)),
+        split=split,
+        rescore=rescore,
     )
+    if split > 1 and not hasattr(objective, "split"):
+        raise InputError(f"split is {split}, but {_describe(objective)['name']} has no parts: leave it out")
     name = _describe(objective)["name"]
     folder = Path(out) if out is not None else folder_for(name, seed)
     journal.check_free(folder)
@@ -199,7 +210,7 @@ def _follow(
         print("starting Ray ...", end="\r", file=sys.stderr)
     started_here = connect(address, len(pickled))
     try:
-        slots(settings.num_cpus)
+        slots(settings.num_cpus, settings.split)
         driver = start_driver()
         ray.get(driver.open.remote(pickled, folder, settings, about))
         reason = watch(driver, settings.evals, progress)
@@ -232,6 +243,6 @@ def result_of(folder: Path, objective: Any, reason: str) -> Result:
     if all(trial.state == "failed" for trial in done):
         raise RunError(f"no evaluation succeeded before {reason}: resume {folder}")
     rounds = max((trial.round for trial in done), default=0)
-    best = optimizer.best
+    best, winner = best_of(optimizer, records)
     files = tuple(objective.write(best.permutation.copy(), folder)) if hasattr(objective, "write") else ()
-    return Result(best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason, files)
+    return Result(best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason, files, winner)

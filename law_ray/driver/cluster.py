@@ -44,12 +44,15 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT).close()
 
 
-def slots(num_cpus: float) -> int:
-    """How many evaluations of `num_cpus` CPUs the cluster can run at once. InputError if none, ever."""
+def slots(num_cpus: float, split: int = 1) -> int:
+    """How many evaluations, each of `split` tasks of `num_cpus` CPUs, the cluster can run at once, but at least 1.
+
+    InputError if no node can ever run such a task.
+    """
     nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
     count: int = sum(math.floor(cpus / num_cpus + 1e-9) for cpus in nodes)
     if count == 0:
         raise InputError(
             f"an evaluation asks for {num_cpus:g} CPUs, but the largest node has {max(nodes):g}: ask for fewer"
         )
-    return count
+    return max(1, count // split)
