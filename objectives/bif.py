@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from objectives.contingency import BoolArray, family_counts, parents_of
-from objectives.networks import Table
+from objectives.tables import Table
 
 MAX_CELLS = 1_000_000
 """More conditional probabilities than these make no useful text file."""

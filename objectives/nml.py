@@ -16,9 +16,9 @@ from law_ray.errors import InputError
 from law_ray.permutations import invert, validate
 from objectives import bif
 from objectives.contingency import BoolArray, FamilyLikelihoods, IntArray
-from objectives.networks import Table, read_table
 from objectives.regret import multinomial_regret, nml_regret
 from objectives.structure import DegreesOfFreedom, dag_from_order, skeleton, structural_hamming_distance
+from objectives.tables import Table, read_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from pgmpy.readwrite import BIFReader
 
 from objectives import bif
 from objectives.contingency import family_counts, parents_of
-from objectives.networks import Table
+from objectives.tables import Table
 
 DAG = dag_of(4, (0, 2), (1, 2), (2, 3))
 PLAIN = Table(

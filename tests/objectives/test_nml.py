@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from law_ray.errors import InputError
 from objectives import Objective, bif, load
 from objectives.contingency import max_log_likelihood
-from objectives.networks import Table, read_table, sample_network
+from objectives.networks import sample_network
 from objectives.nml import NML, nml_regret
 from objectives.structure import cpdag, dag_from_order, skeleton
+from objectives.tables import Table, read_table
 
 SACHS = NML(sample_network("sachs", 1000, 0), n_samples=50)
 
