@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from types import NoneType
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +24,10 @@ class Objective(Protocol):
     Optional attributes, read with getattr:
     optimum: float, the known best value;
     key(permutation) -> hashable: permutations with one key are one point, evaluated once;
+    constraints: {"before": [(a, b), ...], "fixed": {item: position}}, the orderings that are allowed;
+    starts(count, rng) -> (k <= count, n_items): good orderings to begin with;
+    split(k) -> k parts, each part(permutation, rng) -> anything that pickles, and combine(values of the parts) -> the
+    value: one evaluation by several tasks, its value the same for every k;
     fingerprint: str, a hash of the data and options behind the values; a run folder written with another is refused;
     item_names: n_items strings;
     explain(permutation, rng) -> dict: the parts of the final answer, ready for JSON;
@@ -42,7 +47,7 @@ def families() -> dict[str, str]:
         "nml:child": "congenital heart disease: 20 variables, 25 edges; the same options",
         "nml:insurance": "car insurance risk: 27 variables, 52 edges; the same options",
         "nml:alarm": "patient monitoring: 37 variables, 46 edges; the same options",
-        "nml:FILE.csv": "network structure of your discrete table (or .parquet); options score, alpha, dof, n_samples",
+        "nml:FILE.csv": "network of your table (or .parquet); options score, edges, bins, states, required, ...",
         "path/to/file.py:NAME": "your function, class or object in a Python file; options are its keyword arguments",
         "package.module:NAME": "the same in a module that Python can import from here",
     }
@@ -126,6 +131,8 @@ def _read(option: str, value: Any, parameter: inspect.Parameter | None) -> Any:
     if not isinstance(value, str) or parameter is None:
         return value
     kind = parameter.annotation
+    alternatives = [each for each in get_args(kind) if each is not NoneType]
+    kind = alternatives[0] if len(alternatives) == 1 else kind  # int | None reads as int
     kind = getattr(kind, "__name__", kind) if kind is not parameter.empty else type(parameter.default).__name__
     readers: dict[Any, tuple[Callable[[str], Any], str]] = {
         "int": (int, "an integer"),

@@ -1,23 +1,33 @@
-"""Bayesian-network structure learning as a black box over orderings: the NML score of the DAG that an ordering gives.
+"""Bayesian-network structure learning as a black box over orderings: the score of the DAG that an ordering gives.
 
-total = -max log-likelihood + NML regret, in nats, minimised (paper, Section 5 "Structure learning", and the
-supplement's "Normalized Maximum Likelihood"). The ordering directs the edges of a skeleton that
-conditional-independence tests find once.
+The NML score is total = -max log-likelihood + NML regret, in nats, minimised (paper, Section 5 "Structure learning",
+and the supplement's "Normalized Maximum Likelihood"). The decomposable scores are there beside it.
 """
 
 import csv
 import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from law_ray.errors import InputError
-from law_ray.permutations import invert, validate
-from objectives import bif
+from law_ray.permutations import validate
+from objectives import bif, importance, scores
+from objectives.columns import Bins, States
 from objectives.contingency import BoolArray, FamilyLikelihoods, IntArray
+from objectives.greedy import greedy_orderings
+from objectives.grow_shrink import GrowShrink
+from objectives.knowledge import Edges, Tiers, read_knowledge
 from objectives.regret import multinomial_regret, nml_regret
-from objectives.structure import DegreesOfFreedom, dag_from_order, skeleton, structural_hamming_distance
+from objectives.structure import (
+    DegreesOfFreedom,
+    dag_from_order,
+    equivalence_key,
+    skeleton,
+    structural_hamming_distance,
+)
 from objectives.tables import Table, read_table
 
 if TYPE_CHECKING:
@@ -25,48 +35,79 @@ if TYPE_CHECKING:
 
 __all__ = ["NML", "SCORES", "multinomial_regret", "nml_regret"]
 
-SCORES = {"nml-uniform": "uniform"}
-"""The scores, and the estimator of the regret that each one uses."""
+SCORES = ("nml", "nml-uniform", *scores.SCORES)
+GUIDE = "qnml"  # the decomposable score that stands in for NML where parents are chosen one family at a time
+
+EdgesFrom = Literal["score", "skeleton"]
 
 
 class NML:
-    """The NML score of orderings of the columns of a discrete table; see `objectives.Objective` for the attributes.
+    """The score of orderings of the columns of a discrete table; see `objectives.Objective` for the attributes.
 
-    data: a DataFrame, the path of a .csv or .parquet file (`objectives.networks.read_table`), or a Table;
-    score: "nml-uniform", the paper's Monte-Carlo estimate of the regret from `n_samples` uniform data sets;
-    alpha, dof: the significance level and the degrees of freedom of the tests behind the skeleton
-    (`objectives.structure.skeleton`; dof="full" is the paper's). Raises InputError for data or options it cannot use.
+    data: a DataFrame, the path of a .csv or .parquet file, or a Table; bins, states: how to read its columns
+    (`objectives.tables.read_table`).
+    score: "nml", the likelihood plus the accurate regret (`objectives.importance`), to a standard error of `target_se`
+    nats or with `n_samples` particles; "nml-uniform", the paper's, with `n_samples` uniform data sets (10,000);
+    or a decomposable score (`objectives.scores`): "bic", "fnml", "qnml", "bdeu".
+    edges: from an ordering to a DAG. "score": the parents of each variable by grow-shrink among its predecessors, on
+    the decomposable score or else on quotient NML, at most `max_parents` (`objectives.grow_shrink`). "skeleton", the
+    paper's: the edges that conditional-independence tests find once, at level `alpha` with the degrees of freedom `dof`
+    (`objectives.structure.skeleton`; dof="full" is the paper's), each pointing from the earlier to the later variable.
+    required, forbidden, tiers: what is known of the network (`objectives.knowledge.read_knowledge`).
+    Raises InputError for data or options it cannot use.
 
-    Cost: the skeleton takes below a second for 10,000 rows of 11-37 columns; an evaluation 0.1-1.5 s, the regret
-    nearly all of it, and the first one of a process 2-3 s of compilation more. Pickles in a byte a cell.
+    Cost: an evaluation of 10,000 rows of 11-37 columns takes 0.1-2 s, the regret nearly all of it, and the first one of
+    a process 2-3 s of compilation more; the skeleton takes below a second. Pickles in a byte a cell.
     """
 
     def __init__(
         self,
         data: "Table | pd.DataFrame | str | Path",
-        score: str = "nml-uniform",
+        score: str = "nml",
+        edges: EdgesFrom = "score",
+        *,
         alpha: float = 0.05,
         dof: DegreesOfFreedom = "adjusted",
-        n_samples: int = 10_000,
+        max_parents: int | None = None,
+        n_samples: int | None = None,
+        target_se: float | None = None,
+        bins: Bins | None = None,
+        states: States | None = None,
+        required: Edges | None = None,
+        forbidden: Edges | None = None,
+        tiers: Tiers | None = None,
     ) -> None:
-        if score not in SCORES:
-            raise InputError(f"score={score!r} is unknown: choose {', '.join(SCORES)}")
-        if n_samples < 1 or n_samples != int(n_samples):
-            raise InputError(f"n_samples={n_samples} is no number of data sets: choose a whole number of at least 1")
-        self.table = data if isinstance(data, Table) else read_table(data)
+        _check(score, edges, max_parents, n_samples, target_se)
+        self.table = data if isinstance(data, Table) else read_table(data, bins, states)
         self.score = score
-        self.n_samples = int(n_samples)
+        self.n_samples = n_samples
+        self.target_se = target_se
+        self.max_parents = max_parents
         self.name = f"nml:{self.table.name}"
         self.n_items = len(self.table.names)
         self.item_names = self.table.names
-        self.skeleton = skeleton(self.table.codes, self.table.cardinalities, alpha, dof)
-        options = repr((self.table.fingerprint, score, float(alpha), dof, self.n_samples))
-        self.fingerprint = hashlib.sha256(options.encode()).hexdigest()
+        self.knowledge = read_knowledge(self.table.names, required, forbidden, tiers)
+        self.skeleton: BoolArray | None = None
+        if edges == "skeleton":
+            self.skeleton = skeleton(self.table.codes, self.table.cardinalities, alpha, dof)
+        options = (score, edges, float(alpha), dof, max_parents, n_samples, target_se, self.knowledge.precedences())
+        known = self.knowledge.required.tobytes() + self.knowledge.forbidden.tobytes()
+        digest = hashlib.sha256(repr((self.table.fingerprint, *options)).encode() + known)
+        self.fingerprint = digest.hexdigest()
         self._prepare()
 
     def _prepare(self) -> None:
-        self._ends = np.nonzero(np.triu(self.skeleton))
-        self._likelihoods = FamilyLikelihoods(self.table.codes, self.table.cardinalities)
+        table, known = self.table, self.knowledge
+        self._likelihoods = FamilyLikelihoods(table.codes, table.cardinalities)
+        self._score = scores.SCORES[self.score if self.score in scores.SCORES else GUIDE](
+            table.codes, table.cardinalities
+        )
+        forbidden, required = known.forbidden, known.required
+        if self.skeleton is not None:
+            required = (self.skeleton & ~forbidden) | required
+            forbidden = ~required
+        self._parent_sets = GrowShrink(self._score, forbidden, required, self.max_parents)
+        self._keys: dict[bytes, bytes] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
@@ -75,50 +116,101 @@ class NML:
         vars(self).update(state)
         self._prepare()
 
-    def __call__(self, permutation: IntArray, rng: np.random.Generator) -> float:
-        """The total of an ordering in nats; a function of the permutation and the generator's state alone."""
-        neg_log_likelihood, regret = self._parts(self._dag(permutation), rng)
-        return neg_log_likelihood + regret
+    @property
+    def constraints(self) -> dict[str, Any]:
+        """The orderings that required edges and tiers allow."""
+        return {"before": self.knowledge.precedences()}
 
-    def _dag(self, permutation: IntArray) -> BoolArray:
-        return dag_from_order(self.skeleton, validate(permutation, self.n_items))
+    def __call__(self, permutation: IntArray, rng: np.random.Generator) -> float | tuple[float, float]:
+        """The total of an ordering in nats, with its standard error if the score is "nml".
 
-    def _parts(self, dag: BoolArray, rng: np.random.Generator) -> tuple[float, float]:
-        estimate = nml_regret(
-            dag, self.table.cardinalities, len(self.table.codes), SCORES[self.score], self.n_samples, rng=rng
-        )
-        return -self._likelihoods.dag(dag), estimate.value
+        A function of the permutation and the generator's state alone.
+        """
+        return self.combine([part(permutation, rng) for part in self.split(1)])
+
+    def split(self, k: int) -> list[Callable[[IntArray, np.random.Generator], dict[str, Any]]]:
+        """The evaluation in k parts, for `combine`: the batches of the accurate regret are dealt out to them.
+
+        The value does not depend on k. Each part repeats the planning, which is short. Other scores have one part that
+        counts.
+        """
+
+        def part(index: int) -> Callable[[IntArray, np.random.Generator], dict[str, Any]]:
+            return lambda permutation, rng: self._part(self.dag(permutation), rng, index, k)
+
+        return [part(index) for index in range(k)]
+
+    def combine(self, parts: Sequence[Mapping[str, Any]]) -> float | tuple[float, float]:
+        """The total from what the parts returned."""
+        whole = self._combined(parts)
+        return (whole["total"], whole["standard_error"]) if "standard_error" in whole else whole["total"]
+
+    def _part(self, dag: BoolArray, rng: np.random.Generator, index: int, k: int) -> dict[str, Any]:
+        """One part of k of the evaluation of a DAG: the first holds all but its share of the batches."""
+        r, n_rows = self.table.cardinalities, len(self.table.codes)
+        if self.score == "nml":
+            plan = importance.plan(dag, r, n_rows, self.n_samples, self.target_se, int(rng.integers(2**63)))
+            part: dict[str, Any] = {"batches": importance.run(plan, range(index, len(plan.batches), k))}
+            return part if index else {**part, "plan": plan, "neg_log_likelihood": -self._likelihoods.dag(dag)}
+        if index:
+            return {}
+        if self.score == "nml-uniform":
+            regret = nml_regret(dag, r, n_rows, "uniform", self.n_samples, rng=rng).value
+            return {"neg_log_likelihood": -self._likelihoods.dag(dag), "regret": regret}
+        return {"neg_log_likelihood": -self._likelihoods.dag(dag), "total": self._score.dag(dag)}
+
+    def _combined(self, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        whole = dict(parts[0])
+        if self.score == "nml":
+            regret = importance.combine(whole.pop("plan"), [batch for part in parts for batch in part["batches"]])
+            del whole["batches"]
+            whole |= {"regret": regret.value, "standard_error": regret.standard_error}
+        if "regret" in whole:
+            whole["total"] = whole["neg_log_likelihood"] + whole["regret"]
+        return whole
+
+    def dag(self, permutation: IntArray) -> BoolArray:
+        """The DAG of an ordering, (p, p) bool, dag[parent, child]."""
+        permutation = validate(permutation, self.n_items)
+        if self.skeleton is None:
+            return self._parent_sets.dag(permutation)
+        known = self.knowledge
+        return dag_from_order((self.skeleton & ~known.forbidden) | known.required, permutation)
 
     def key(self, permutation: IntArray) -> bytes:
-        """The DAG of an ordering, a bit an edge of the skeleton: equal keys, equal DAGs. Nothing is checked."""
-        positions = invert(permutation)
-        return np.packbits(positions[self._ends[0]] < positions[self._ends[1]]).tobytes()
+        """What all orderings of one value share: the Markov equivalence class of the DAG, but for "fnml" the DAG."""
+        dag = self.dag(permutation)
+        if self.score == "fnml":
+            return np.packbits(dag).tobytes()
+        packed = np.packbits(dag).tobytes()
+        if packed not in self._keys:
+            self._keys[packed] = equivalence_key(dag)
+        return self._keys[packed]
 
-    def keys(self, permutations: IntArray) -> list[bytes]:
-        """The keys of (m, n_items) permutations at once."""
-        positions = invert(permutations)
-        packed = np.packbits(positions[:, self._ends[0]] < positions[:, self._ends[1]], axis=1)
-        return [row.tobytes() for row in packed]
+    def starts(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Orderings (k <= count, n_items) to begin with: the best that greedy searches on the decomposable score find.
+
+        Cost: some seconds (`objectives.greedy`).
+        """
+        return greedy_orderings(self._parent_sets, count, rng, self.knowledge.precedences())[0]
 
     def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, Any]:
         """What an ordering found, ready for JSON; its total is the value of the call with the same generator state.
 
-        Keys: ordering (names), neg_log_likelihood, regret, total (nats), edges ([parent, child] names), n_edges, and
-        structural_hamming_distance (total, skeleton, orientation) to the network behind the data where it is known.
+        Keys: ordering (names), neg_log_likelihood, total, and for an NML score regret (nats), edges ([parent, child]
+        names), n_edges, and structural_hamming_distance (total, skeleton, orientation) to the network behind the data
+        where it is known.
         """
-        dag = self._dag(permutation)
-        neg_log_likelihood, regret = self._parts(dag, rng)
-        parts = {
+        dag = self.dag(permutation)
+        found = {
             "ordering": [self.item_names[item] for item in permutation],
-            "neg_log_likelihood": neg_log_likelihood,
-            "regret": regret,
-            "total": neg_log_likelihood + regret,
+            **self._combined([self._part(dag, rng, 0, 1)]),
             "edges": self._edges(dag),
             "n_edges": int(dag.sum()),
         }
         if self.table.true_dag is not None:
-            parts["structural_hamming_distance"] = structural_hamming_distance(dag, self.table.true_dag)._asdict()
-        return parts
+            found["structural_hamming_distance"] = structural_hamming_distance(dag, self.table.true_dag)._asdict()
+        return found
 
     def _edges(self, dag: BoolArray) -> list[list[str]]:
         return [[self.item_names[parent], self.item_names[child]] for parent, child in np.argwhere(dag)]
@@ -128,7 +220,7 @@ class NML:
 
         A network too large for `objectives.bif.MAX_CELLS` is written as best_dag.csv alone. Returns the paths.
         """
-        dag = self._dag(permutation)
+        dag = self.dag(permutation)
         edges, model = Path(folder) / "best_dag.csv", Path(folder) / "best_model.bif"
         with edges.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([["parent", "child"], *self._edges(dag)])
@@ -136,3 +228,22 @@ class NML:
             return [edges]
         bif.write(self.table, dag, model)
         return [edges, model]
+
+
+def _check(score: str, edges: str, max_parents: int | None, n_samples: int | None, target_se: float | None) -> None:
+    if score not in SCORES:
+        raise InputError(f"score={score!r} is unknown: choose {', '.join(SCORES)}")
+    if edges not in get_args(EdgesFrom):
+        raise InputError(f"edges={edges!r} is unknown: choose {', '.join(get_args(EdgesFrom))}")
+    if max_parents is not None and edges == "skeleton":
+        raise InputError(f"max_parents={max_parents} belongs to edges='score': leave it out for 'skeleton'")
+    if n_samples is not None and (n_samples < 1 or n_samples != int(n_samples)):
+        raise InputError(f"n_samples={n_samples} is no number of samples: choose a whole number of at least 1")
+    if target_se is not None and not target_se > 0:
+        raise InputError(f"target_se={target_se} is no standard error: choose a positive number of nats")
+    if n_samples is not None and target_se is not None:
+        raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
+    if score != "nml" and target_se is not None:
+        raise InputError(f"target_se={target_se} belongs to score='nml': leave it out for {score!r}")
+    if score in scores.SCORES and n_samples is not None:
+        raise InputError(f"n_samples={n_samples} has no use for {score!r}, which is exact: leave it out")

