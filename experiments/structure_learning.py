@@ -1,4 +1,4 @@
-"""Structure learning: LAW's best ordering beside the best one a local search finds for the same skeleton and data.
+"""Structure learning as in the paper: LAW's best ordering beside the best of a local search on one skeleton and data.
 
 `python -m experiments.structure_learning` runs what is missing of sachs, seeds 0-4, at the paper's budget (620
 evaluations, 20 of them initial, batches of 20), and writes the table anew. Interrupted runs are resumed; the rows that
@@ -40,7 +40,7 @@ def main(networks: tuple[str, ...], seeds: int, method: str) -> None:
     RESULTS.mkdir(exist_ok=True)
     rows = pd.read_csv(ROWS) if ROWS.exists() else pd.DataFrame(columns=["network", "method", "seed"])
     for network in networks:
-        objective = load(f"nml:{network}")
+        objective = load(f"nml:{network}", score="nml-uniform", edges="skeleton")  # as in the paper
         for wanted, seed in [("hill-climb", 0)] + [(method, seed) for seed in range(seeds)]:
             if ((rows["network"] == network) & (rows["method"] == wanted) & (rows["seed"] == seed)).any():
                 continue
@@ -59,7 +59,7 @@ def learn(objective: Any, method: str, seed: int) -> dict[str, Any]:
     if (folder / "journal.jsonl").exists():
         result = law_ray.resume(folder, objective)
     else:
-        result = law_ray.minimize(objective, method=method, seed=seed, out=folder, **BUDGET)
+        result = law_ray.minimize(objective, method=method, seed=seed, start="none", out=folder, **BUDGET)
     return {"found": result.best.value, **scored_again(objective, result.best.permutation)}
 
 

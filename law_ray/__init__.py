@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 from law_ray.errors import InputError, RunError
 
 if TYPE_CHECKING:
+    from law_ray.constraints import Constraints
     from law_ray.driver import Result, minimize, resume
     from law_ray.methods import METHODS
     from law_ray.optimizer import Optimizer, Trial
 
 __version__ = "0.1.0"
-__all__ = ["METHODS", "InputError", "Optimizer", "Result", "RunError", "Trial", "minimize", "resume"]
+__all__ = ["METHODS", "Constraints", "InputError", "Optimizer", "Result", "RunError", "Trial", "minimize", "resume"]
 
 # Imported when first asked for: objectives import this package in every worker, which needs no numba, scipy or ray.
 _HOMES = {
+    "Constraints": "law_ray.constraints",
     "METHODS": "law_ray.methods",
     "Optimizer": "law_ray.optimizer",
     "Trial": "law_ray.optimizer",

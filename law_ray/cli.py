@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import law_ray
-from law_ray import journal, report
+from law_ray import items, journal, report
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.run import best_of, replayed
 
@@ -58,7 +58,16 @@ def cli(context: click.Context) -> None:
 @click.option("--n-items", type=int, metavar="N", help="Items to order, for a function of your own.")
 @click.option("--maximize", is_flag=True, help="Look for the largest value instead of the least.")
 @click.option("--evals", type=int, default=120, show_default=True, help="Evaluations, initial design included.")
-@click.option("--init", "n_init", type=int, default=20, show_default=True, help="Random points to begin with.")
+@click.option("--init", "n_init", type=int, default=20, show_default=True, help="Points to begin with.")
+@click.option(
+    "--start",
+    default="auto",
+    show_default="the objective's own good orderings",
+    metavar="FILE|none",
+    help="A file of orderings, one a line, that the first points hold too; none: random points alone.",
+)
+@click.option("--before", multiple=True, metavar="'A<B'", help="Item A must come before item B; repeatable.")
+@click.option("--fix", multiple=True, metavar="ITEM=POSITION", help="An item's position, from 0; repeatable.")
 @click.option(
     "--batch-size", type=BatchSize(), default="auto", show_default=True, help="auto: as many as fit the CPUs."
 )
@@ -83,6 +92,11 @@ def run(objective: str, options: tuple[str, ...], quiet: bool, as_json: bool, **
     chosen = dict(_key_value(option) for option in options)
     black_box = load(objective, **chosen)
     source = {"name": objective, "options": chosen}
+    about = getattr(black_box, "n_items", settings["n_items"]) or 0, getattr(black_box, "item_names", None)
+    settings["before"] = [items.read_pair(text, *about) for text in settings["before"]]
+    settings["fixed"] = dict(items.read_fixed(text, *about) for text in settings.pop("fix"))
+    if settings["start"] not in ("auto", "none"):
+        settings["start"] = items.read_orderings(Path(settings["start"]), *about)
     with _one_way_out(as_json) as tell:
         result = law_ray.minimize(black_box, progress=not quiet, source=source, **settings)
         tell(_answer(result, black_box))

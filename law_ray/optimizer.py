@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
+from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters, fit
 from law_ray.methods import METHODS
 from law_ray.permutations import IntArray, validate
-from law_ray.search import Key, Taken, draw_free
 from law_ray.seeding import generator
+from law_ray.taken import Key, Taken, draw_free
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +50,12 @@ class Trial:
 class Optimizer:
     """Batch Bayesian optimisation over the permutations of `n_items` items.
 
-    Until `n_init` points were asked for or added, and while no value is known, batches are drawn at random; from then
-    on `method` (a name in METHODS) chooses them from a Gaussian process fitted anew at each ask. `key(permutation)`
-    declares permutations with one key to be one point, which is never proposed twice; without it each permutation is
-    its own. Everything follows from `seed` and from what was told, in whatever order it was told. Can be pickled if
-    `key` can.
+    Until `n_init` points were asked for or added, and while no value is known, batches are drawn at random, after the
+    orderings `starts`, (m, n_items), m <= n_init; from then on `method` (a name in METHODS) chooses them from a
+    Gaussian process fitted anew at each ask. `key(permutation)` declares permutations with one key to be one point,
+    which is never proposed twice; without it each permutation is its own. Orderings that break the `constraints` are
+    neither proposed nor accepted. Everything follows from `seed` and from what was told, in whatever order it was told.
+    Can be pickled if `key` can.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class Optimizer:
         n_init: int = 20,
         maximize: bool = False,
         key: Key | None = None,
+        constraints: Constraints | None = None,
+        starts: ArrayLike = (),
     ) -> None:
         if not isinstance(n_items, Integral) or n_items < 2:
             raise InputError(f"n_items is {n_items!r}: give an integer of at least 2")
@@ -73,11 +77,17 @@ class Optimizer:
             if not isinstance(number, Integral) or number < 0:
                 raise InputError(f"{name} is {number!r}: give an integer of at least 0")
         self.n_items: int = int(n_items)
+        self.constraints: Constraints = Constraints(self.n_items) if constraints is None else constraints
+        if self.constraints.n_items != self.n_items:
+            raise InputError(f"the constraints are on {self.constraints.n_items} items: give them for {self.n_items}")
         self.method: str = method
         self.seed: int = int(seed)
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
         self.model: Hyperparameters | None = None  # the last fit
+        self.starts: IntArray = self._validated(starts)
+        if len(self.starts) > self.n_init:
+            raise InputError(f"{len(self.starts)} starts do not fit an initial design (n_init) of {n_init}: enlarge it")
         self._round: int = INITIAL
         self._trials: list[Trial] = []  # by id
         self._taken: Taken = Taken(key)
@@ -102,8 +112,7 @@ class Optimizer:
         initial = len(self._trials) < self.n_init
         known = [trial for trial in self._trials if trial.state in ("told", "added")]
         if initial or choose is None or not known:
-            rng = generator(self.seed, "draw", len(self._trials))
-            permutations = draw_free(self.n_items, batch_size, self._taken, rng)
+            permutations = self._draw(batch_size, self.starts if initial else self.starts[:0])
             return self._enter(permutations, INITIAL if initial else self._round + 1)
         sign = -1.0 if self.maximize else 1.0
         X = np.array([trial.permutation for trial in known])
@@ -116,9 +125,22 @@ class Optimizer:
             posterior = posterior.condition(np.array(busy))
         best = float(posterior.normalise(y).min())
         rng = generator(self.seed, "choose", len(self._trials))
-        permutations = choose(posterior, best, batch_size, self._taken, rng)
+        permutations = choose(posterior, best, batch_size, self._taken, self.constraints, rng)
         self.model = model  # only now: a refused ask leaves no trace
         return self._enter(permutations, self._round + 1)
+
+    def _draw(self, batch_size: int, first: IntArray) -> IntArray:
+        """Those of `first` that are free, and then random permutations."""
+        taken = self._taken.copy()
+        chosen: list[IntArray] = []
+        for permutation in first:
+            if len(chosen) < batch_size and permutation not in taken:
+                taken.add(permutation)
+                chosen.append(permutation)
+        if len(chosen) < batch_size:
+            rng = generator(self.seed, "draw", len(self._trials))
+            chosen.extend(draw_free(self.constraints, batch_size - len(chosen), taken, rng))
+        return np.array(chosen)
 
     def replay(self, permutations: ArrayLike, round: int, model: dict[str, float] | None) -> list[Trial]:
         """Enter a batch that was asked for earlier, and the model fitted for it; nothing is fitted anew."""
@@ -192,6 +214,9 @@ class Optimizer:
 
     def _validated(self, permutations: ArrayLike) -> IntArray:
         rows = [validate(row, self.n_items) for row in _listed("permutations", permutations)]
+        for row in rows:
+            if broken := self.constraints.broken_by(row):
+                raise InputError(f"{row.tolist()} is not allowed: {broken}")
         return np.array(rows, dtype=np.int64).reshape(-1, self.n_items)
 
     def _pending(self, trial_id: int) -> Trial:

@@ -6,69 +6,23 @@ import math
 import platform
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Self
 
-from law_ray.errors import InputError, RunError, UsedUpError
+from law_ray.errors import RunError, UsedUpError
 from law_ray.evaluation import Outcome
 from law_ray.journal import Journal, Record
 from law_ray.optimizer import INITIAL, Optimizer, Trial
 from law_ray.rescore import Repeat, Rescored, contenders, rescored
-from law_ray.search import Key
+from law_ray.settings import Settings
+from law_ray.taken import Key
 
 PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
 Repeats = dict[int, list[Repeat]]  # by trial id
 
 FAILED_ROUNDS = 2  # in a row, all of whose evaluations failed: the objective is broken, not unlucky
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The resolved options of a run; a batch_size of None is "auto". Times in seconds. Checked at construction."""
-
-    n_items: int
-    evals: int
-    batch_size: int | None = None
-    method: str = "law-est"
-    seed: int = 0
-    n_init: int = 20
-    maximize: bool = False
-    mode: str = "sync"
-    num_cpus: float = 1
-    timeout: float | None = None
-    max_time: float | None = None
-    target: float | None = None
-    patience: int | None = None
-    threads: int = 1
-    split: int = 1
-    rescore: int = 20
-
-    def __post_init__(self) -> None:
-        Optimizer(self.n_items, self.method, self.seed, self.n_init)  # checks those four
-        if self.mode != "sync":
-            raise InputError(f"mode is {self.mode!r}: only sync is available")
-        if not isinstance(self.rescore, int) or self.rescore < 0:
-            raise InputError(f"rescore is {self.rescore!r}: give a number of evaluations, 0 for none")
-        for name in ("evals", "batch_size", "patience", "threads", "split"):
-            number = getattr(self, name)
-            if number is not None and not (isinstance(number, int) and number >= 1):
-                raise InputError(f"{name} is {number!r}: give an integer of at least 1")
-        for name in ("num_cpus", "timeout", "max_time"):
-            number = getattr(self, name)
-            if number is not None and not (isinstance(number, int | float) and 0 < number < math.inf):
-                raise InputError(f"{name} is {number!r}: give a positive number")
-        if self.target is not None and not math.isfinite(self.target):
-            raise InputError(f"target is {self.target!r}: give a finite number")
-        if self.evals < self.n_init:
-            raise InputError(f"evals is {self.evals}, less than the {self.n_init} of the initial design: give more")
-        left = math.factorial(self.n_items) - self.n_init
-        if self.batch_size is not None and self.batch_size > left:
-            raise InputError(
-                f"batch_size is {self.batch_size}, but the initial design (n_init) of {self.n_init} leaves "
-                f"{max(left, 0)} of the {math.factorial(self.n_items)} permutations: give a smaller one"
-            )
 
 
 class Run:
@@ -86,16 +40,27 @@ class Run:
         self._entered = 0
 
     @classmethod
-    def start(cls, folder: Path, settings: Settings, objective: Record, key: Key | None = None) -> Self:
-        """Begin a run in `folder`. `objective` says what is optimised, so that a resume can tell another one."""
+    def start(
+        cls,
+        folder: Path,
+        settings: Settings,
+        objective: Record,
+        key: Key | None = None,
+        starts: Sequence[Sequence[int]] = (),
+    ) -> Self:
+        """Begin a run in `folder`. `objective` says what is optimised, so that a resume can tell another one.
+
+        `starts`: orderings for the initial design, see `Optimizer`.
+        """
         header = {
             "time": time.time(),
             "objective": objective,
             "settings": dataclasses.asdict(settings),
+            "starts": starts,
             "packages": {name: metadata.version(name) for name in PACKAGES},
             "python": platform.python_version(),
         }
-        return cls(Journal.create(folder, header), settings, _optimizer(settings, key))
+        return cls(Journal.create(folder, header), settings, _optimizer(settings, key, starts))
 
     @classmethod
     def resume(cls, folder: Path, evals: int | None = None, key: Key | None = None) -> Self:
@@ -233,7 +198,7 @@ def settings_of(records: list[Record]) -> Settings:
 
 def replayed(records: list[Record], key: Key | None) -> Optimizer:
     """An optimiser in the state that a journal's records describe; nothing is fitted anew."""
-    optimizer = _optimizer(settings_of(records), key)
+    optimizer = _optimizer(settings_of(records), key, records[0].get("starts", ()))
     for record in records:
         match record["type"]:
             case "ask":
@@ -266,8 +231,17 @@ def best_of(optimizer: Optimizer, records: list[Record]) -> tuple[Trial, Rescore
     return (optimizer.best, None) if winner is None else (optimizer.trials[winner.trial_id], winner)
 
 
-def _optimizer(settings: Settings, key: Key | None) -> Optimizer:
-    return Optimizer(settings.n_items, settings.method, settings.seed, settings.n_init, settings.maximize, key)
+def _optimizer(settings: Settings, key: Key | None, starts: Sequence[Sequence[int]]) -> Optimizer:
+    return Optimizer(
+        settings.n_items,
+        settings.method,
+        settings.seed,
+        settings.n_init,
+        settings.maximize,
+        key,
+        settings.constraints,
+        starts,
+    )
 
 
 def spans(records: list[Record]) -> tuple[float, float]:

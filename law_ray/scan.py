@@ -8,41 +8,17 @@ climbers. Exchanging the items a and b of q changes its position distance to a p
 four terms where a distance has n_items. Each result is computed by one thread, so it does not depend on their number.
 """
 
-import fcntl
-import functools
-import os
-import tempfile
-from pathlib import Path
-from typing import Any
-
-# Threads that wait for the next loop must not spin: they would take the cores from what runs in between.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
+
+from law_ray.compiled import compiled
 
 Int32Array = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 
 
-def compiled(function: Any, parallel: bool = True) -> Any:
-    """Compile a loop at its first call, and keep the machine code on disk for the next process."""
-    jitted = njit(parallel=parallel, fastmath=True, cache=True)(function)
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        if not jitted.signatures:
-            # Several processes that write one cache at once can crash: they take turns, and all but one find it made.
-            with open(Path(tempfile.gettempdir()) / f"law-ray-compiling-{os.getuid()}.lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                return jitted(*arguments)
-        return jitted(*arguments)
-
-    return call
-
-
-@compiled
+@compiled(parallel=True, fastmath=True)
 def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
     """Position distances (m, n) of q (m, n_items) to P (n, n_items); O(m n n_items)."""
     m, n = len(q), len(P)
@@ -56,7 +32,7 @@ def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
     return distances
 
 
-@compiled
+@compiled(parallel=True, fastmath=True)
 def swap_sums(
     q: Int32Array,
     P_T: Int32Array,
@@ -91,7 +67,7 @@ def swap_sums(
     return sums
 
 
-@functools.partial(compiled, parallel=False)  # too little work to share
+@compiled(fastmath=True)  # too little work to share
 def swap_distances(
     q: Int32Array, P_T: Int32Array, distances: Int32Array, climber: NDArray[np.int64], a: Int32Array, b: Int32Array
 ) -> Int32Array:

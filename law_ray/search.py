@@ -12,52 +12,22 @@ maximum.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from law_ray.errors import UsedUpError
+from law_ray.constraints import BoolArray, Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray, positions_of
-from law_ray.permutations import IntArray, enumerate_all, invert, sample
+from law_ray.permutations import IntArray, invert
 from law_ray.scan import Int32Array, position_distances, swap_distances, swap_sums
+from law_ray.taken import EXHAUSTIVE, Taken, draw_free
 
-Key = Callable[[IntArray], Hashable]  # permutations with one key are one point
 Value = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of mean, variance, variance given the batch
 
-EXHAUSTIVE = 5040  # spaces up to this size, that is up to 7 items, are scored whole
-N_MISSES = 20_000  # draws in a row that met nothing new, after which a space counts as used up
 N_PROMISING = 16  # swaps of a climber evaluated exactly at a step
 LEAST_GAIN = 1e-9  # less than the rounding of a score is no gain: a climb could walk a plateau for ever
-
-
-class Taken:
-    """The permutations that may not be proposed: evaluated, failed, pending or in the batch. `permutation in taken`."""
-
-    def __init__(self, key: Key | None = None, permutations: Iterable[IntArray] = ()) -> None:
-        self._key = key
-        self._keys = {self.key(permutation) for permutation in permutations}
-
-    def key(self, permutation: IntArray) -> Hashable:
-        return permutation.tobytes() if self._key is None else self._key(permutation)
-
-    def __contains__(self, permutation: IntArray) -> bool:
-        return self.key(permutation) in self._keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def add(self, permutation: IntArray) -> None:
-        self._keys.add(self.key(permutation))
-
-    def discard(self, permutation: IntArray) -> None:
-        self._keys.discard(self.key(permutation))
-
-    def copy(self) -> "Taken":
-        copy = Taken(self._key)
-        copy._keys = set(self._keys)
-        return copy
 
 
 @dataclass(frozen=True)
@@ -89,34 +59,39 @@ class Landscape:
 
 
 def maximise(
-    landscape: Landscape, starts: IntArray, taken: Taken, rng: np.random.Generator, proven: bool = True
+    landscape: Landscape,
+    starts: IntArray,
+    taken: Taken,
+    constraints: Constraints,
+    rng: np.random.Generator,
+    proven: bool = True,
 ) -> IntArray:
     """Free permutations (k, n_items) of large value, the largest first: of all in a small space, else where climbs end.
 
     Where all the climbs end on taken ones it is drawn at random. Raises UsedUpError when no permutation is left.
     """
-    n_items = landscape.posterior.X.shape[1]
-    if math.factorial(n_items) <= EXHAUSTIVE:
-        candidates = enumerate_all(n_items)
+    if (candidates := constraints.enumerate(EXHAUSTIVE)) is not None:
         for best in np.argsort(-landscape(candidates), kind="stable"):
             if candidates[best] not in taken:
                 return candidates[best : best + 1]
     else:
-        ends, values = climb(landscape, starts, taken, proven)
+        ends, values = climb(landscape, starts, taken, constraints, proven)
         if values[0] > -math.inf:
             return ends[values > -math.inf]
-    return draw_free(n_items, 1, taken, rng)
+    return draw_free(constraints, 1, taken, rng)
 
 
-def climb(landscape: Landscape, starts: IntArray, taken: Taken, proven: bool = True) -> tuple[IntArray, FloatArray]:
+def climb(
+    landscape: Landscape, starts: IntArray, taken: Taken, constraints: Constraints, proven: bool = True
+) -> tuple[IntArray, FloatArray]:
     """Where climbs over swaps from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
 
-    A climb never steps onto a taken permutation; one that starts on one leaves it for a free neighbour, and has value
-    -inf if there is none. If `proven`, the first has no free neighbour of a larger value; the others, and otherwise
-    it too, none among the most promising. Cost of a step of m climbers: O(m n n_items^2) to rank their swaps, and
-    O(m N_PROMISING n^2).
+    From allowed starts a climb visits allowed permutations alone. It never steps onto a taken one; one that starts on
+    one leaves it for a free neighbour, and has value -inf if there is none. If `proven`, the first has no free and
+    allowed neighbour of a larger value; the others, and otherwise it too, none among the most promising. Cost of a step
+    of m climbers: O(m n n_items^2) to rank their swaps, and O(m N_PROMISING n^2).
     """
-    climbers = _Climbers(landscape, np.unique(starts, axis=0), taken)
+    climbers = _Climbers(landscape, np.unique(starts, axis=0), taken, constraints)
     climbers.ascend(np.arange(len(climbers.values)))
     while proven and climbers.step_if_any(best := int(np.argmax(climbers.values))):
         climbers.ascend(np.array([best]))
@@ -128,9 +103,10 @@ def climb(landscape: Landscape, starts: IntArray, taken: Taken, proven: bool = T
 class _Climbers:
     """Permutations on their way up, as positions `q` (m, n_items), with their `distances` (m, n) to the points."""
 
-    def __init__(self, landscape: Landscape, starts: IntArray, taken: Taken) -> None:
+    def __init__(self, landscape: Landscape, starts: IntArray, taken: Taken, constraints: Constraints) -> None:
         self._landscape = landscape
         self._taken = taken
+        self._constraints = constraints
         points = landscape.given_batch.positions
         self._P_T = np.ascontiguousarray(points.T)
         self._a, self._b = (items.astype(np.int32) for items in np.triu_indices(points.shape[1], 1))
@@ -145,11 +121,13 @@ class _Climbers:
         """Step with the climbers `active` while a promising swap of theirs gains; those that meet go on as one."""
         while len(active):
             bounds = self._bounds(active)
-            estimates = self._value(bounds, self._share)
+            allowed = self._allowed(active)
+            estimates = np.where(allowed, self._value(bounds, self._share), -np.inf)
             count = min(N_PROMISING, estimates.shape[1])
             promising = np.argpartition(-estimates, count - 1, axis=1)[:, :count]
             rows = np.repeat(np.arange(len(active)), count)
             distances, values = self._evaluate(active[rows], promising.ravel(), bounds, rows)
+            values[~allowed[rows, promising.ravel()]] = -np.inf
             moved: list[int] = []
             together: list[tuple[int, Int32Array]] = []
             for row, climber in enumerate(active):
@@ -177,11 +155,13 @@ class _Climbers:
         return leaps
 
     def _leap(self, together: list[tuple[int, Int32Array]]) -> None:
-        """Move climbers on to several swaps at once where that is worth more than the single one they took."""
+        """Move climbers on to several swaps at once where that is allowed, and worth more than the single one."""
         if not together:
             return
-        distances = position_distances(np.array([q for _, q in together]), self._landscape.given_batch.positions)
-        for (climber, q), value, distance in zip(together, self._landscape.at(distances), distances, strict=True):
+        Q = np.array([q for _, q in together])
+        distances = position_distances(Q, self._landscape.given_batch.positions)
+        values = np.where(self._constraints.allows_positions(Q), self._landscape.at(distances), -np.inf)
+        for (climber, q), value, distance in zip(together, values, distances, strict=True):
             if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._taken:
                 self.q[climber], self.values[climber], self.distances[climber] = q, value, distance
 
@@ -189,7 +169,7 @@ class _Climbers:
         """Take the best step of all swaps whose bound could win, if one gains: False proves a local maximum."""
         bounds = self._bounds(np.array([climber]))
         corners = [self._value(bounds, np.array(corner)) for corner in ((0, 0), (0, 1), (1, 0), (1, 1))]
-        upper = np.max(corners, axis=0)[0] + LEAST_GAIN
+        upper = np.where(self._allowed(np.array([climber]))[0], np.max(corners, axis=0)[0], -np.inf) + LEAST_GAIN
         order = np.argsort(-upper, kind="stable")
         order = order[upper[order] > self.values[climber] + LEAST_GAIN]
         best: tuple[float, int, Int32Array] | None = None
@@ -206,6 +186,10 @@ class _Climbers:
         if best is not None:
             self._move(climber, best[1], best[0], best[2])
         return best is not None
+
+    def _allowed(self, active: IntArray) -> BoolArray:
+        """Which swaps the constraints allow, (m, n_swaps)."""
+        return self._constraints.swaps(self.q[active], self._a, self._b)
 
     def _bounds(self, active: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of every swap the mean (m, n_swaps), and the bounds of the two variances, each (2, m, n_swaps): low, high."""
@@ -272,30 +256,3 @@ class _Climbers:
 
 def _permutation(q: Int32Array) -> IntArray:
     return invert(q.astype(np.int64))
-
-
-def draw_free(n_items: int, count: int, taken: Taken, rng: np.random.Generator) -> IntArray:
-    """Draw (count, n_items) random permutations, no two alike and none of them taken.
-
-    Raises UsedUpError when the space is used up: for certain in a small space, else after N_MISSES draws in a row
-    without a free permutation.
-    """
-    taken = taken.copy()
-    small = math.factorial(n_items) <= EXHAUSTIVE
-    drawn: list[IntArray] = []
-    candidates = iter(rng.permutation(enumerate_all(n_items)) if small else _endless(n_items, rng))
-    misses = 0
-    while len(drawn) < count and misses < N_MISSES and (candidate := next(candidates, None)) is not None:
-        misses += 1
-        if candidate not in taken:
-            taken.add(candidate)
-            drawn.append(candidate)
-            misses = 0
-    if len(drawn) < count:
-        raise UsedUpError(f"the space is used up: {count} new permutations asked for, {len(drawn)} left")
-    return np.array(drawn)
-
-
-def _endless(n_items: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    while True:
-        yield from sample(n_items, 64, rng)

@@ -12,7 +12,7 @@ their parents' configurations g so far, u of which each g still splits into; it 
 parents are all drawn, and telescopes, so that the mean weight is unbiased whatever the guess. Particles are resampled
 (systematically, when the effective sample size falls below half) as in Del Moral, Doucet & Jasra 2006.
 
-The compiled loops are kept in memory only, as in `objectives.uniform`; they use the caller's generator.
+The compiled loops use the caller's generator and a single thread.
 """
 
 import math
@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from law_ray.compiled import compiled
 from objectives import cells as frontier_cells
 from objectives import marks
 from objectives.cells import Int32Array
@@ -129,7 +130,7 @@ def _initial_guess(schedule: Schedule, log_c: FloatArray) -> float:
     )
 
 
-@njit
+@compiled(calls=(frontier_cells, marks))
 def _step(rng, schedule, t, tilt, tables, ancestors, old, new, gains, labels, cells, blocks, groups, pairs, units):  # type: ignore[no-untyped-def]
     """Draw the node of step t for every particle, and set its log weight."""
     r, row, slot, first_label, last_label, kept, first_grouping, last_grouping = schedule.steps[t]

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
+from law_ray.compiled import compiled
 from law_ray.errors import InputError
 from objectives.contingency import MAX_CELLS, BoolArray, IntArray, check_codes, configurations, n_log_n, parents_of
 from objectives.multinomial import multinomial_regret_rows
@@ -63,7 +63,7 @@ class DecomposableScore(ABC):
         """The cost of a family from its positive counts; q is exact, and may exceed 64 bits."""
 
 
-@njit
+@compiled()
 def _positive_counts(columns, family, cardinalities):  # type: ignore[no-untyped-def]
     """The positive n_ij and n_ijk of a family, its child last, from a table of all its cells."""
     labels = np.zeros(columns.shape[1], np.int32)
@@ -139,7 +139,7 @@ class QuotientNML(DecomposableScore):
         return self._log_c[n_states]
 
 
-@njit
+@compiled()
 def log_normaliser(n_states, n_rows):  # type: ignore[no-untyped-def]
     """log C(n_states, n_rows) in nats for any number of states up to 1e200, given as a float.
 
@@ -182,7 +182,7 @@ class BDeu(DecomposableScore):
         return float(of_parents - _log_rising_factorials(self._sample_size / (r * q), n_ijk))
 
 
-@njit
+@compiled()
 def _log_rising_factorials(a, counts):  # type: ignore[no-untyped-def]
     """sum log Gamma(a + n) / Gamma(a) over positive counts n."""
     log_gamma = math.lgamma(a)

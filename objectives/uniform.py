@@ -4,8 +4,7 @@ A data set of N rows whose columns are uniform and independent has log ML = sum 
 (`objectives.junction`). Two exact samplers give the same distribution: by counts, drawing only the contingency tables
 that the terms need, and by rows, drawing the data set itself, for DAGs whose tables would outgrow it.
 
-The compiled loops are kept in memory only: several processes that write one cache on disk can crash each other. Each
-process pays 2-3 s at its first evaluation instead. The loops use the caller's generator and a single thread.
+The compiled loops use the caller's generator and a single thread.
 """
 
 import math
@@ -16,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from law_ray.compiled import compiled
 from objectives.contingency import BoolArray, IntArray, n_log_n
 from objectives.junction import ADD_TERM, SPLIT, Plan, eliminate, plan, terms
 
@@ -177,7 +177,7 @@ def _sum_out(counts, source, target, outer, r, inner):  # type: ignore[no-untype
                 counts[row + b] += counts[source + (a * r + k) * inner + b]
 
 
-@njit
+@compiled()
 def _count_kernel(rng, n_samples, n_rows, steps, workspace, x_log_x, binomials, packed_splits):  # type: ignore[no-untyped-def]
     counts = np.zeros(workspace, dtype=np.int32)
     counts[0] = n_rows
@@ -212,7 +212,7 @@ def draw_by_rows(
     return draws
 
 
-@njit
+@compiled()
 def _row_kernel(rng, n_samples, columns, cardinalities, members, ends, weights, x_log_x):  # type: ignore[no-untyped-def]
     n_rows = columns.shape[1]
     max_labels = n_rows  # more configurations than this are renumbered, observed ones only

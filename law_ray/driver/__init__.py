@@ -7,25 +7,29 @@ the run folder, chooses the batches and submits one task a trial; the tasks call
 import hashlib
 import inspect
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ray
+from numpy.typing import ArrayLike
 from ray.exceptions import RayError, RayTaskError
 
 from law_ray import journal
-from law_ray.driver.actor import start_driver
+from law_ray.constraints import Constraints
+from law_ray.driver.actor import Start, start_driver
 from law_ray.driver.cluster import connect, slots
 from law_ray.driver.shipping import dumps, is_users
 from law_ray.driver.watch import watch
 from law_ray.errors import InputError, Interrupted, RunError
-from law_ray.optimizer import Trial
+from law_ray.optimizer import Optimizer, Trial
 from law_ray.rescore import Rescored
-from law_ray.run import Settings, best_of, folder_for, replayed, settings_of, spans
+from law_ray.run import best_of, folder_for, replayed, settings_of, spans
+from law_ray.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +60,9 @@ def minimize(
     method: str = "law-est",
     seed: int = 0,
     n_init: int = 20,
+    start: ArrayLike | str = "auto",
+    before: Iterable[tuple[int, int]] = (),
+    fixed: Mapping[int, int] | None = None,
     maximize: bool = False,
     mode: str = "sync",
     out: str | Path | None = None,
@@ -74,7 +81,11 @@ def minimize(
 
     objective: f(permutation) or f(permutation, rng) -> float or (float, standard_error), see `objectives.Objective`;
     an evaluation that raises, or returns no finite number, fails alone. n_items: the size of the permutations, unless
-    the objective has it. evals: how many evaluations to make, the n_init random ones and failures among them.
+    the objective has it. evals: how many evaluations to make, the initial design of n_init and failures among them.
+    start: what the initial design holds, before it is filled up with random orderings: by default those that the
+    objective has to begin with (`.starts`), at most half; with an array of orderings these too; with "none" neither.
+    before: pairs (a, b), item a must come before item b; fixed: {item: position}; both beside the constraints that the
+    objective has (`.constraints`).
     batch_size: "auto" makes it as many as the cluster can run at once, read anew each round. num_cpus: CPUs (and
     threads) of one evaluation. split: evaluate each ordering as so many tasks of num_cpus, if the objective has parts
     (`.split(k)` and `.combine(values)`). rescore: where values come with standard errors, how many repeated evaluations
@@ -88,8 +99,10 @@ def minimize(
     Raises InputError for a bad argument and RunError when the run fails. Results depend on the seed, the batch size and
     the number of threads, not on the workers.
     """
+    n_items = _n_items(objective, n_items)
+    constraints = _constraints(objective, n_items, before, fixed or {})
     settings = Settings(
-        n_items=_n_items(objective, n_items),
+        n_items=n_items,
         evals=evals,
         batch_size=_batch_size(batch_size),
         method=method,
@@ -105,6 +118,8 @@ def minimize(
         threads=len(os.sched_getaffinity(0)),
         split=split,
         rescore=rescore,
+        before=constraints.before,
+        fixed=constraints.fixed,
     )
     if split > 1 and not hasattr(objective, "split"):
         raise InputError(f"split is {split}, but {_describe(objective)['name']} has no parts: leave it out")
@@ -112,7 +127,7 @@ def minimize(
     folder = Path(out) if out is not None else folder_for(name, seed)
     journal.check_free(folder)
     about = {**_describe(objective), "source": source, "folder": os.getcwd()}
-    return _follow(objective, folder.absolute(), settings, about, address, progress)
+    return _follow(objective, folder.absolute(), settings, about, _start(start, settings), address, progress)
 
 
 def resume(
@@ -145,7 +160,7 @@ def resume(
         raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
     settings = replace(settings, evals=evals or settings.evals)
     _n_items(objective, settings.n_items)
-    return _follow(objective, folder, settings, None, address, progress)
+    return _follow(objective, folder, settings, None, Start(), address, progress)
 
 
 def reload(records: list[journal.Record]) -> Any:
@@ -190,6 +205,30 @@ def _n_items(objective: Any, n_items: int | None) -> int:
     return number
 
 
+def _constraints(
+    objective: Any, n_items: int, before: Iterable[tuple[int, int]], fixed: Mapping[int, int]
+) -> Constraints:
+    """The user's constraints and those that the objective has."""
+    own = getattr(objective, "constraints", {})
+    pairs = [*own.get("before", ()), *before]
+    try:
+        return Constraints(n_items, pairs, [*own.get("fixed", {}).items(), *fixed.items()])
+    except InputError as error:
+        names = getattr(objective, "item_names", None)
+        if names is None:
+            raise
+        raise InputError(re.sub(r"\bitem (\d+)", lambda item: f"{names[int(item[1])]}", str(error))) from None
+
+
+def _start(start: ArrayLike | str, settings: Settings) -> Start:
+    if isinstance(start, str):
+        if start not in ("auto", "none"):
+            raise InputError(f'start is {start!r}: give orderings, "auto" or "none"')
+        return Start(greedy=start == "auto")
+    given = Optimizer(settings.n_items, n_init=settings.n_init, constraints=settings.constraints, starts=start).starts
+    return Start(given.tolist())
+
+
 def _batch_size(batch_size: int | str) -> int | None:
     if isinstance(batch_size, str) and batch_size != "auto":
         raise InputError(f'batch_size is {batch_size!r}: give an integer of at least 1, or "auto"')
@@ -201,6 +240,7 @@ def _follow(
     folder: Path,
     settings: Settings,
     about: dict[str, Any] | None,
+    start: Start,
     address: str | None,
     progress: bool,
 ) -> Result:
@@ -212,7 +252,7 @@ def _follow(
     try:
         slots(settings.num_cpus, settings.split)
         driver = start_driver()
-        ray.get(driver.open.remote(pickled, folder, settings, about))
+        ray.get(driver.open.remote(pickled, folder, settings, about, start))
         reason = watch(driver, settings.evals, progress)
     except KeyboardInterrupt:
         if not (folder / journal.NAME).exists():

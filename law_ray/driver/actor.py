@@ -2,17 +2,28 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
+import numpy as np
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from law_ray import threads
 from law_ray.driver.cluster import slots
 from law_ray.driver.evaluations import Evaluations, Job, TaskId
+from law_ray.errors import InputError
 from law_ray.evaluation import Outcome
-from law_ray.run import Run, Settings, spans
+from law_ray.run import Run, spans
+from law_ray.seeding import generator
+from law_ray.settings import Settings
+
+
+class Start(NamedTuple):
+    """What the initial design holds before it is filled up at random."""
+
+    orderings: list[list[int]] = []  # noqa: RUF012 - never changed
+    greedy: bool = True  # whether the objective adds good orderings of its own
 
 
 class Driver:
@@ -24,14 +35,19 @@ class Driver:
     def __init__(self) -> None:
         self._stopped = False
 
-    def open(self, pickled: bytes, folder: Path, settings: Settings, about: dict[str, Any] | None) -> None:
+    def open(
+        self, pickled: bytes, folder: Path, settings: Settings, about: dict[str, Any] | None, start: Start
+    ) -> None:
         """Take the run folder: start a run of the objective that `about` describes, or resume the one there if None."""
         threads.limit(settings.threads)
-        key = getattr(cloudpickle.loads(pickled), "key", None)
+        objective = cloudpickle.loads(pickled)
+        key = getattr(objective, "key", None)
         if about is None:
             self._run = Run.resume(folder, settings.evals, key)
         else:
-            self._run = Run.start(folder, settings, about, key)
+            room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
+            own = _good_orderings(objective, settings, room) if start.greedy and room else []
+            self._run = Run.start(folder, settings, about, key, [*start.orderings, *own])
         self._evaluations = Evaluations(pickled, self._run.settings)
 
     def run(self) -> str:
@@ -85,6 +101,17 @@ class Driver:
             for job, outcome in self._evaluations.wait():
                 enter(job.trial.id, outcome)
         self._evaluations.cancel()
+
+
+def _good_orderings(objective: Any, settings: Settings, count: int) -> list[list[int]]:
+    """What the objective has to begin with, at most `count` orderings."""
+    if not hasattr(objective, "starts"):
+        return []
+    try:
+        found = np.asarray(objective.starts(count, generator(settings.seed, "starts", 0)), dtype=np.int64)
+    except Exception as error:
+        raise InputError(f"the objective's starts failed ({type(error).__name__}: {error}): mend them") from error
+    return found[settings.constraints.allows(found)][:count].tolist()
 
 
 def start_driver() -> Any:

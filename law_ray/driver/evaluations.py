@@ -13,8 +13,8 @@ from law_ray import threads
 from law_ray.evaluation import Outcome, Part, combine, evaluate, evaluate_part
 from law_ray.optimizer import Trial
 from law_ray.permutations import IntArray
-from law_ray.run import Settings
 from law_ray.seeding import generator
+from law_ray.settings import Settings
 
 POLL = 0.2  # seconds between two looks at the clock while evaluations run
 

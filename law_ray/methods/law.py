@@ -1,14 +1,14 @@
 """LAW: a batch by greedy maximisation of a determinantal point process whose kernel the acquisition weights."""
 
-import math
-
 import numpy as np
 
 from law_ray.acquisition import est, optimum_estimate, sigmoid_weight
+from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
-from law_ray.permutations import IntArray, enumerate_all, sample
-from law_ray.search import Landscape, Taken, Value, climb, maximise
+from law_ray.permutations import IntArray
+from law_ray.search import Landscape, Value, climb, maximise
+from law_ray.taken import Taken
 
 N_POINTS = 100_000  # permutations behind the optimum estimate, as in the paper: their number matters
 N_SAMPLED = 10_000  # of them, each standing for ten: within 0.01 standard deviations
@@ -20,19 +20,25 @@ EVERY = 3
 
 
 def law_est(
-    posterior: GaussianProcess, best: float, batch_size: int, taken: Taken, rng: np.random.Generator
+    posterior: GaussianProcess,
+    best: float,
+    batch_size: int,
+    taken: Taken,
+    constraints: Constraints,
+    rng: np.random.Generator,
 ) -> IntArray:
     """LAW-EST: the (batch_size, n_items) batch by Algorithm 1 of the paper, with EST and the sigmoid weight.
 
     x_1 = argmax a(x), and x_b = argmax log K_t(x, x | x_1..x_{b-1}) + 2 log w(a(x)): the greedy maximisation of
     log det [L^AW(x_i, x_j)], L^AW(x, x') = w(a(x)) K_t(x, x') w(a(x')) (Equations 1 and 2), where conditioning on the
     batch includes the observation noise. `posterior` is K_t, pending and failed points among those it is given; `best`
-    is the least normalised value. The climbs start, as in the paper (Section 4), from good and random points among the
-    data and among random permutations. In a batch of more than N_SEARCHES most points come from a pool instead, which
-    holds the other ends of those climbs: the one with the largest gain, polished by a short climb. In the end each of
-    them climbs once more, given all the others, which brings the determinant to that of a search for every point.
+    is the least normalised value. The batch, and all that is sampled, keeps the constraints if the data do. The climbs
+    start, as in the paper (Section 4), from good and random points among the data and among random permutations. In a
+    batch of more than N_SEARCHES most points come from a pool instead, which holds the other ends of those climbs: the
+    one with the largest gain, polished by a short climb. In the end each of them climbs once more, given all the
+    others, which brings the determinant to that of a search for every point.
     """
-    optimum = estimate_optimum(posterior, best, rng)
+    optimum = estimate_optimum(posterior, best, constraints, rng)
 
     def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return est(mean, variance, optimum)
@@ -41,14 +47,14 @@ def law_est(
         return np.log(given_batch) + 2.0 * np.log(sigmoid_weight(est(mean, variance, optimum)))
 
     taken = taken.copy()
-    pool = Pool(posterior, [posterior.X, sample(posterior.X.shape[1], N_POOL, rng)], batch_size)
+    pool = Pool(posterior, [posterior.X, constraints.sample(N_POOL, rng)], batch_size)
     given_batch = posterior
     batch: list[IntArray] = []
     for b in range(batch_size):
         landscape = Landscape(posterior, given_batch, gain if b else first)
         searched = b < N_SEARCHES or b % EVERY == 0
         starts = pool.starts(landscape, rng) if searched else pool.best(landscape)
-        point, *others = maximise(landscape, starts, taken, rng, proven=b < N_SEARCHES)
+        point, *others = maximise(landscape, starts, taken, constraints, rng, proven=b < N_SEARCHES)
         taken.add(point)
         batch.append(point)
         if b + 1 < batch_size:
@@ -58,12 +64,17 @@ def law_est(
             given_batch = given_batch.condition(point[None])
     if batch_size > N_SEARCHES:
         given_first = posterior.condition(batch[0][None])
-        batch[1:] = _refined(batch[1:], posterior, given_first, gain, taken)
+        batch[1:] = _refined(batch[1:], posterior, given_first, gain, taken, constraints)
     return np.array(batch)
 
 
 def _refined(
-    points: list[IntArray], posterior: GaussianProcess, given_others: GaussianProcess, gain: Value, taken: Taken
+    points: list[IntArray],
+    posterior: GaussianProcess,
+    given_others: GaussianProcess,
+    gain: Value,
+    taken: Taken,
+    constraints: Constraints,
 ) -> list[IntArray]:
     """Each point in turn moved uphill given all the others; `given_others` is given the batch without `points`.
 
@@ -71,24 +82,26 @@ def _refined(
     """
     if len(points) == 1:
         taken.discard(points[0])
-        ends, _ = climb(Landscape(posterior, given_others, gain), np.array(points), taken, proven=False)
+        landscape = Landscape(posterior, given_others, gain)
+        ends, _ = climb(landscape, np.array(points), taken, constraints, proven=False)
         taken.add(ends[0])
         return [ends[0]]
     half = len(points) // 2
     left, right = points[:half], points[half:]
-    left = _refined(left, posterior, given_others.condition(np.array(right)), gain, taken)
-    right = _refined(right, posterior, given_others.condition(np.array(left)), gain, taken)
+    left = _refined(left, posterior, given_others.condition(np.array(right)), gain, taken, constraints)
+    right = _refined(right, posterior, given_others.condition(np.array(left)), gain, taken, constraints)
     return left + right
 
 
-def estimate_optimum(posterior: GaussianProcess, best: float, rng: np.random.Generator) -> float:
-    """EST's m-hat over N_POINTS random permutations, or over all of them where there are fewer."""
-    n_items = posterior.X.shape[1]
-    whole = math.factorial(n_items) <= N_POINTS
-    points = enumerate_all(n_items) if whole else sample(n_items, N_SAMPLED, rng)
+def estimate_optimum(
+    posterior: GaussianProcess, best: float, constraints: Constraints, rng: np.random.Generator
+) -> float:
+    """EST's m-hat over N_POINTS random permutations of those allowed, or over all of them where there are fewer."""
+    whole = constraints.enumerate(N_POINTS)
+    points = constraints.sample(N_SAMPLED, rng) if whole is None else whole
     predicted = [posterior.predict(points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
     mean, variance = (np.concatenate(parts) for parts in zip(*predicted, strict=True))
-    return optimum_estimate(mean, variance, best, 1.0 if whole else N_POINTS / N_SAMPLED)
+    return optimum_estimate(mean, variance, best, N_POINTS / N_SAMPLED if whole is None else 1.0)
 
 
 class Pool:

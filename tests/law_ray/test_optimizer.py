@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from orderings import allowed_orderings
 
 import law_ray
 from law_ray import InputError, Optimizer
+from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
 from law_ray.gp import fit, log_marginal_likelihood
 from law_ray.kernels import position_distances
@@ -64,7 +66,7 @@ def posteriors(monkeypatch):
     """What the optimiser hands to the method named "spy", which then draws the first free permutations."""
     handed = []
 
-    def spy(posterior, best, batch_size, taken, rng):
+    def spy(posterior, best, batch_size, taken, constraints, rng):
         handed.append((posterior, best, batch_size, taken.copy()))
         free = (np.array(p) for p in itertools.permutations(range(posterior.X.shape[1])) if np.array(p) not in taken)
         return np.array(list(itertools.islice(free, batch_size)))
@@ -652,3 +654,82 @@ def test_a_refused_ask_leaves_the_model():
     with pytest.raises(InputError):
         opt.ask(3)
     assert opt.model is None
+
+
+# constraints
+
+WITHIN = {
+    "a relation": (9, [(0, 1), (2, 1), (2, 3), (3, 4), (5, 4), (7, 8)], {}),
+    "fixed": (9, [(0, 1), (2, 1), (2, 3), (6, 0)], {5: 4, 7: 0}),
+    "a small space": (9, [(i, i + 1) for i in range(7)], {}),
+    "few items": (5, [(0, 1), (2, 1)], {}),
+}
+methods = pytest.mark.parametrize("method", list(METHODS))
+
+
+@methods
+@pytest.mark.parametrize("known", WITHIN.values(), ids=WITHIN)
+def test_every_proposal_within_constraints_keeps_them_and_is_new(method, known):
+    constraints = Constraints(*known)
+    asked = run(Optimizer(known[0], method=method, n_init=3, constraints=constraints), (2, 1, 4, 1))
+    permutations = list(itertools.chain(*asked))
+    assert len(set(permutations)) == 8
+    assert constraints.allows(np.array(permutations)).all()
+
+
+@methods
+@pytest.mark.parametrize("known", [(5, [(0, 1), (2, 1)], {3: 2}), (9, [(i, i + 1) for i in range(7)], {})])
+def test_a_constrained_space_can_be_asked_until_it_is_used_up(method, known):
+    allowed = allowed_orderings(*known)
+    opt = Optimizer(known[0], method=method, n_init=2, constraints=Constraints(*known))
+    asked = run(opt, (2, 1, len(allowed) - 4))
+    with pytest.raises(UsedUpError, match="used up"):
+        opt.ask(2)
+    asked += run(opt, (1,))
+    assert sorted(itertools.chain(*asked)) == allowed
+    with pytest.raises(UsedUpError, match="0 left"):
+        opt.ask(1)
+
+
+def test_the_one_ordering_that_constraints_leave_is_proposed_once():
+    opt = Optimizer(12, constraints=Constraints(12, [(i, i + 1) for i in range(11)]))
+    assert rows(opt.ask(1)) == [tuple(range(12))]
+    with pytest.raises(UsedUpError, match="0 left"):
+        opt.ask(1)
+
+
+@pytest.mark.parametrize(
+    ("row", "broken"),
+    [
+        ([1, 0, 2, 3], r"\[1, 0, 2, 3\] is not allowed: item 0 must come before item 1"),
+        ([0, 1, 3, 2], r"\[0, 1, 3, 2\] is not allowed: item 2 must be at position 2"),
+    ],
+)
+def test_orderings_that_break_the_constraints_are_refused_from_elsewhere(row, broken):
+    opt = Optimizer(4, constraints=Constraints(4, [(0, 1)], {2: 2}))
+    with pytest.raises(InputError, match=broken):
+        opt.add([[0, 1, 2, 3], row], [1.0, 2.0])
+    with pytest.raises(InputError, match=broken):
+        opt.replay([[0, 1, 2, 3], row], 0, None)
+    assert opt.trials == ()
+    opt.add([[0, 1, 2, 3]], [1.0])
+    opt.replay([[0, 3, 2, 1]], 0, None)
+    assert rows(opt.trials) == [(0, 1, 2, 3), (0, 3, 2, 1)]
+
+
+def test_constraints_on_another_number_of_items_are_refused():
+    with pytest.raises(InputError, match="the constraints are on 4 items: give them for 5"):
+        Optimizer(5, constraints=Constraints(4))
+
+
+@methods
+def test_empty_constraints_change_nothing(method):
+    assert run(Optimizer(9, method, n_init=5, constraints=Constraints(9))) == run(Optimizer(9, method, n_init=5))
+
+
+def test_a_pickled_constrained_optimizer_continues_identically():
+    original = Optimizer(9, n_init=3, constraints=Constraints(*WITHIN["fixed"]))
+    run(original, (3, 1))
+    copy = pickle.loads(pickle.dumps(original))
+    assert copy.constraints == original.constraints
+    assert run(original, (2, 1)) == run(copy, (2, 1))

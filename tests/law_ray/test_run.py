@@ -9,8 +9,9 @@ import pytest
 from law_ray import journal
 from law_ray.errors import InputError, RunError
 from law_ray.evaluation import Outcome, evaluate
-from law_ray.run import Run, Settings, folder_for, replayed, settings_of, spans
+from law_ray.run import Run, folder_for, replayed, settings_of, spans
 from law_ray.seeding import generator
+from law_ray.settings import Settings
 
 ABOUT = {"name": "f", "fingerprint": None, "source": None, "folder": "."}
 QUICK = Settings(n_items=8, evals=40, batch_size=5, n_init=10, method="random")

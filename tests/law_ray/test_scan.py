@@ -1,7 +1,3 @@
-import os
-import subprocess
-import sys
-
 import numba
 import numpy as np
 import pytest
@@ -73,14 +69,3 @@ def test_results_do_not_depend_on_the_number_of_threads():
     finally:
         numba.set_num_threads(threads)
     assert np.array_equal(*results)
-
-
-def test_processes_that_compile_at_once_all_succeed(tmp_path):
-    code = "import numpy as np, law_ray.scan as s; x = np.array([[0, 1]], np.int32); print(s.position_distances(x, x))"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    assert [process.communicate(timeout=120)[0] for process in processes] == ["[[0]]\n"] * 3
-    assert list(tmp_path.rglob("*.nbc"))

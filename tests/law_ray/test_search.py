@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from orderings import everything
 from plain import PlainLaw, neighbours
-from scipy.stats import chisquare
 
+from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters
 from law_ray.permutations import invert, sample
-from law_ray.search import Landscape, Taken, _Climbers, climb, draw_free, maximise
+from law_ray.search import Landscape, _Climbers, climb, maximise
+from law_ray.taken import EXHAUSTIVE, Taken
 
 
 def first_item(permutation):
@@ -24,10 +24,6 @@ def up_to_reversal(permutation):
 
 
 keys = pytest.mark.parametrize("key", [None, up_to_reversal, first_item])
-
-
-def everything(n_items):
-    return np.array(list(itertools.permutations(range(n_items))))
 
 
 def rugged(n_items, seed):
@@ -77,36 +73,8 @@ class Problem:
         return self.plain.objective(permutations, self.optimum, self.batch)
 
 
-@given(st.lists(st.permutations(range(4)), max_size=10), st.permutations(range(4)))
-@settings(deadline=None)
-def test_taken_without_a_key_holds_exactly_the_permutations_added(members, candidate):
-    taken = Taken(permutations=map(np.array, members[:4]))
-    for member in members[4:]:
-        taken.add(np.array(member))
-    assert (np.array(candidate) in taken) == (candidate in members)
-    assert len(taken) == len({tuple(member) for member in members})
-
-
-@given(st.lists(st.permutations(range(4)), max_size=10), st.permutations(range(4)))
-@settings(deadline=None)
-def test_taken_with_a_key_holds_what_shares_the_key_of_a_member(members, candidate):
-    taken = Taken(up_to_reversal, map(np.array, members))
-    assert (np.array(candidate) in taken) == (candidate in members or candidate[::-1] in members)
-    assert len(taken) == len({up_to_reversal(np.array(member)) for member in members})
-
-
-@keys
-def test_adding_to_a_copy_of_taken_leaves_the_original(key):
-    taken = Taken(key, [np.array([0, 1, 2, 3])])
-    copy = taken.copy()
-    copy.add(np.array([1, 0, 3, 2]))
-    assert np.array([1, 0, 3, 2]) in copy
-    assert np.array([0, 1, 2, 3]) in copy
-    assert np.array([1, 0, 3, 2]) not in taken
-
-
-def best_climb(*arguments):
-    ends, values = climb(*arguments)
+def best_climb(landscape, starts, taken, constraints=None):
+    ends, values = climb(landscape, starts, taken, constraints or Constraints(starts.shape[1]))
     return ends[0], values[0]
 
 
@@ -125,7 +93,7 @@ def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, seed):
     problem = Problem(seed, in_batch=in_batch)
-    climbers = _Climbers(problem.landscape, problem.starts, problem.taken)
+    climbers = _Climbers(problem.landscape, problem.starts, problem.taken, Constraints(9))
     active = np.arange(len(climbers.q))
     mean, *bounds = climbers._bounds(active)
     for climber in active:
@@ -171,7 +139,7 @@ def test_a_climb_walled_in_by_taken_permutations_has_value_minus_infinity():
     problem = Problem(0)
     start = problem.starts[5]
     taken = Taken(permutations=[start, *neighbours(start)])
-    assert climb(problem.landscape, start[None], taken)[1].tolist() == [-np.inf]
+    assert climb(problem.landscape, start[None], taken, Constraints(9))[1].tolist() == [-np.inf]
 
 
 def test_a_climb_ends_on_a_plateau():
@@ -184,7 +152,7 @@ def test_a_climb_ends_on_a_plateau():
 def test_climbing_leaves_the_starts_as_they_were():
     problem = Problem(0)
     before = problem.starts.copy()
-    climb(problem.landscape, problem.starts, problem.taken)
+    climb(problem.landscape, problem.starts, problem.taken, Constraints(9))
     assert np.array_equal(problem.starts, before)
 
 
@@ -198,13 +166,13 @@ def test_maximum_of_a_small_space_is_that_of_enumeration_over_free_permutations(
         best_first = candidates[np.argsort(-table(candidates))]
         taken = Taken(key, best_first[: rng.integers(len({Taken(key).key(p) for p in candidates}))])
         free = [p for p in best_first if p not in taken]
-        assert maximise(table, candidates[:1], taken, rng).tolist() == [free[0].tolist()]
+        assert maximise(table, candidates[:1], taken, Constraints(n_items), rng).tolist() == [free[0].tolist()]
 
 
 def test_the_maximum_of_a_large_space_is_the_best_climb():
     problem = Problem(3)
     end, _ = best_climb(problem.landscape, problem.starts, problem.taken)
-    found = maximise(problem.landscape, problem.starts, problem.taken, np.random.default_rng(0))
+    found = maximise(problem.landscape, problem.starts, problem.taken, Constraints(9), np.random.default_rng(0))
     assert found[0].tolist() == end.tolist()
 
 
@@ -214,60 +182,119 @@ def test_the_search_draws_a_free_permutation_where_every_climb_is_walled_in():
 
     problem, reverse = Problem(0), np.arange(9)[::-1].copy()
     taken = Taken(begins_in_order, [reverse])  # a swap of the reverse cannot put three items in their places
-    assert begins_in_order(maximise(problem.landscape, reverse[None], taken, np.random.default_rng(0))[0])
+    assert begins_in_order(
+        maximise(problem.landscape, reverse[None], taken, Constraints(9), np.random.default_rng(0))[0]
+    )
 
 
 def test_the_search_leaves_taken_as_it_was():
     problem = Problem(0)
     before = len(problem.taken)
-    maximise(problem.landscape, problem.starts, problem.taken, np.random.default_rng(0))
+    maximise(problem.landscape, problem.starts, problem.taken, Constraints(9), np.random.default_rng(0))
     assert len(problem.taken) == before
 
 
 def test_the_maximum_of_a_small_space_that_is_used_up_is_refused():
     with pytest.raises(UsedUpError, match="used up"):
-        maximise(Table(3, 0), everything(3), Taken(permutations=everything(3)), np.random.default_rng(0))
+        maximise(
+            Table(3, 0), everything(3), Taken(permutations=everything(3)), Constraints(3), np.random.default_rng(0)
+        )
 
 
 def test_the_maximum_of_a_large_space_whose_keys_are_used_up_is_refused():
     known = np.array([np.roll(np.arange(9), shift) for shift in range(9)])
     with pytest.raises(UsedUpError, match="used up"):
-        maximise(Problem(0).landscape, known, Taken(first_item, known), np.random.default_rng(0))
+        maximise(Problem(0).landscape, known, Taken(first_item, known), Constraints(9), np.random.default_rng(0))
 
 
-@keys
-@pytest.mark.parametrize("n_items", [4, 9])
-def test_drawn_permutations_are_new_and_distinct(n_items, key):
-    rng = np.random.default_rng(0)
-    taken = Taken(key, [np.arange(n_items)])
-    drawn = draw_free(n_items, 3, taken, rng)
-    assert drawn.shape == (3, n_items)
-    assert np.array_equal(np.sort(drawn, axis=1), np.tile(np.arange(n_items), (3, 1)))
-    assert not any(p in taken for p in drawn)
-    assert len({taken.key(p) for p in drawn}) == 3
-    assert len(taken) == 1
+# within constraints
+
+WITHIN = {
+    "tiers": (9, [(a, b) for a in (0, 3, 5, 8) for b in (1, 2, 4, 6, 7)]),
+    "a relation": (9, [(0, 1), (2, 1), (2, 3), (3, 4), (5, 4), (7, 8)]),
+    "fixed": (9, [(0, 1), (2, 1), (2, 3), (6, 0)], {5: 4, 7: 0}),
+}
+within = pytest.mark.parametrize("known", WITHIN.values(), ids=WITHIN)
 
 
-def test_draws_from_a_small_space_give_all_that_is_left_and_then_are_refused():
-    taken = Taken(permutations=everything(4)[5:])
-    drawn = draw_free(4, 5, taken, np.random.default_rng(0))
-    assert sorted(drawn.tolist()) == everything(4)[:5].tolist()
-    with pytest.raises(UsedUpError, match=r"6 new permutations asked for, 5 left"):
-        draw_free(4, 6, taken, np.random.default_rng(0))
+def constrained(seed, known, **options):
+    """A problem with allowed starts, and its constraints."""
+    problem, constraints = Problem(seed, **options), Constraints(*known)
+    problem.starts = constraints.sample(12, np.random.default_rng(seed))
+    return problem, constraints
 
 
-@pytest.mark.parametrize("n_items", [4, 9])
-def test_draws_give_every_key_once_and_then_are_refused(n_items):
-    rng = np.random.default_rng(0)
-    assert sorted(draw_free(n_items, n_items, Taken(first_item), rng)[:, 0].tolist()) == list(range(n_items))
-    with pytest.raises(UsedUpError, match=f"{n_items} left"):
-        draw_free(n_items, n_items + 1, Taken(first_item), rng)
+@within
+@in_batch
+@pytest.mark.parametrize("seed", range(4))
+def test_climbs_within_constraints_end_allowed_and_the_best_at_a_maximum_of_its_allowed_neighbours(
+    known, in_batch, seed
+):
+    problem, constraints = constrained(seed, known, in_batch=in_batch)
+    problem.taken = Taken(permutations=constraints.sample(100, np.random.default_rng(seed + 100)))
+    ends, values = climb(problem.landscape, problem.starts, problem.taken, constraints)
+    assert constraints.allows(ends).all()
+    assert ends[0] not in problem.taken
+    np.testing.assert_allclose(values[values > -np.inf], problem.direct(ends[values > -np.inf]), rtol=0, atol=1e-8)
+    around = np.array(neighbours(ends[0]))
+    free = np.array([p for p in around[constraints.allows(around)] if p not in problem.taken])
+    assert problem.direct(free).max() <= values[0] + 1e-7
 
 
-def test_draws_are_uniform_over_what_is_free():
-    rng = np.random.default_rng(0)
-    taken = Taken(permutations=everything(4)[:12])
-    drawn = np.concatenate([draw_free(4, 2, taken, rng) for _ in range(1200)])
-    distinct, counts = np.unique(drawn, axis=0, return_counts=True)
-    assert distinct.tolist() == everything(4)[12:].tolist()
-    assert chisquare(counts).pvalue > 1e-3
+@within
+def test_every_step_of_a_climb_is_allowed(known, monkeypatch):
+    stepped = []
+
+    def spy(climbers, *arguments, original=_Climbers._leap):
+        stepped.append(invert(climbers.q.astype(np.int64)))
+        original(climbers, *arguments)
+        stepped.append(invert(climbers.q.astype(np.int64)))
+
+    monkeypatch.setattr(_Climbers, "_leap", spy)
+    for seed in range(5):
+        problem, constraints = constrained(seed, known)
+        climb(problem.landscape, problem.starts, Taken(), constraints)
+        assert all(constraints.allows(permutations).all() for permutations in stepped)
+    assert len(stepped) > 20
+
+
+@within
+def test_climbs_within_constraints_find_what_the_best_of_all_orderings_is(known):
+    """From twelve starts, the best of all the thousands that are allowed, more often than not."""
+    found = []
+    for seed in range(10):
+        problem, constraints = constrained(seed, known, in_batch=seed % 3)
+        _, value = best_climb(problem.landscape, problem.starts, Taken(), constraints)
+        candidates = constraints.enumerate(400_000)
+        found.append(value >= problem.landscape(candidates).max() - 1e-8)
+    assert sum(found) >= 6
+
+
+def test_where_few_swaps_are_allowed_each_of_them_is_promising():
+    """So that even climbs that are not proven lead to a maximum of its allowed neighbours, all of them."""
+    tiers = [(a, b) for a in range(9) for b in range(9) if a // 3 < b // 3]  # allow nine swaps
+    for seed in range(20):
+        problem, constraints = constrained(seed, (9, tiers), in_batch=seed % 3)
+        ends, values = climb(problem.landscape, problem.starts[:1], Taken(), constraints, proven=False)
+        around = np.array(neighbours(ends[0]))
+        assert problem.direct(around[constraints.allows(around)]).max() <= values[0] + 1e-7
+
+
+def test_the_maximum_of_a_small_constrained_space_of_many_items_is_that_of_enumeration():
+    problem, constraints = constrained(0, (9, [(i, i + 1) for i in range(7)]))
+    candidates = constraints.enumerate(100)
+    values = problem.direct(candidates)
+    taken = Taken(permutations=[candidates[values.argmax()]])
+    found = maximise(problem.landscape, candidates[:1], taken, constraints, np.random.default_rng(0))
+    assert found.tolist() == [candidates[values.argsort()[-2]].tolist()]
+
+
+def test_a_constrained_search_whose_climbs_are_walled_in_draws_an_allowed_permutation():
+    problem, constraints = constrained(0, WITHIN["a relation"])
+    assert constraints.enumerate(EXHAUSTIVE) is None
+    start = problem.starts[0]
+    around = np.array(neighbours(start))
+    taken = Taken(permutations=[start, *around[constraints.allows(around)]])
+    found = maximise(problem.landscape, start[None], taken, constraints, np.random.default_rng(0))
+    assert constraints.allows(found).all()
+    assert found[0] not in taken
