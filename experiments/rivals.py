@@ -34,6 +34,7 @@ ROWS = RESULTS / "rivals.csv"
 RUNS = Path("law-ray-runs") / "rivals"
 N_ROWS = 10_000
 TARGET_SE = 0.05  # nats, of the regret
+SEARCH_SE = 0.5  # while law_ray searches: scores differ by tens of nats
 TRUTH, LAW = "true-network", "law_ray"
 METHODS = (TRUTH, *LEARNERS, LAW)
 DISTANCE = ("total", "skeleton", "orientation")
@@ -86,7 +87,7 @@ def append(row: dict[str, Any]) -> None:
 
 def law(table: Table, seed: int, evals: int) -> Learned:
     """One run of law_ray on the data of `seed`, resumed if it was interrupted."""
-    objective = load(f"nml:{table.name}", n_rows=N_ROWS, seed=seed)
+    objective = load(f"nml:{table.name}", n_rows=N_ROWS, seed=seed, target_se=SEARCH_SE)
     folder = RUNS / f"{table.name}-seed{seed}"
     if (folder / journal.NAME).exists():
         result = law_ray.resume(folder, objective, evals=evals, progress=False)

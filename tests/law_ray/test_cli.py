@@ -241,3 +241,15 @@ def test_list_names_the_objectives_and_the_methods(tmp_path):
     listed = law_ray("list", cwd=tmp_path).stdout
     for name in ("nml:sachs", "nml:alarm", "law-est", "random"):
         assert name in listed
+
+
+def test_what_is_known_of_a_users_table_holds_in_the_answer(tmp_path):
+    table(tmp_path / "plant.csv", False)
+    (tmp_path / "start.txt").write_text("alarm, load, heat\n2 0 1\n")
+    known = ["-o", "tiers=alarm | load", "--before", "load<heat", "--fix", "heat=2", "--start", "start.txt"]
+    budget = ["--evals", 6, "--init", 3]
+    done = law_ray("run", "nml:plant.csv", *known, *budget, "--json", "--out", "run", cwd=tmp_path)
+    assert json.loads(done.stdout)["ordering"] == ["alarm", "load", "heat"]
+    refused = law_ray("run", "nml:plant.csv", "--before", "load<heat", "--before", "heat<load", cwd=tmp_path, code=2)
+    assert refused.stderr.count("\n") == 1
+    assert "load before heat" in refused.stderr

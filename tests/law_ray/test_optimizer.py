@@ -18,6 +18,7 @@ from law_ray.errors import UsedUpError
 from law_ray.gp import fit, log_marginal_likelihood
 from law_ray.kernels import position_distances
 from law_ray.methods import METHODS
+from law_ray.permutations import sample
 
 GAINS = np.random.default_rng(0).normal(size=(12, 12))
 BATCHES = (5, 3, 2, 4)  # with n_init=5: the initial design, then rounds 1 to 3
@@ -733,3 +734,39 @@ def test_a_pickled_constrained_optimizer_continues_identically():
     copy = pickle.loads(pickle.dumps(original))
     assert copy.constraints == original.constraints
     assert run(original, (2, 1)) == run(copy, (2, 1))
+
+
+def test_the_initial_design_begins_with_the_starts_that_are_free():
+    starts = [list(range(6)), [1, 0, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [2, 1, 0, 3, 4, 5], [5, 4, 3, 2, 1, 0]]
+    optimizer = Optimizer(6, n_init=8, starts=starts)
+    optimizer.add([starts[1]], [1.0])
+    first = [trial.permutation.tolist() for trial in optimizer.ask(2)]
+    second = [trial.permutation.tolist() for trial in optimizer.ask(5)]
+    assert first == [starts[0], starts[3]]
+    assert second[0] == starts[4]
+    asked = {tuple(p) for p in first + second}
+    assert len(asked) == 7
+    assert tuple(starts[1]) not in asked
+
+
+def test_starts_of_one_key_are_one_point():
+    optimizer = Optimizer(6, n_init=3, key=lambda p: int(p[0]), starts=[[0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 4, 5]])
+    firsts = [int(trial.permutation[0]) for trial in optimizer.ask(3)]
+    assert firsts[0] == 0
+    assert len(set(firsts)) == 3
+
+
+def test_starts_are_for_the_initial_design_alone():
+    optimizer = Optimizer(6, method="random", n_init=2, starts=[list(range(6)), [1, 0, 2, 3, 4, 5]])
+    optimizer.add(sample(6, 2, np.random.default_rng(0)), [1.0, 2.0])
+    drawn = {tuple(trial.permutation) for trial in optimizer.ask(5)}
+    assert not drawn & {tuple(start) for start in optimizer.starts}
+
+
+def test_starts_must_be_allowed_orderings_that_fit():
+    with pytest.raises(InputError, match="2 starts do not fit"):
+        Optimizer(3, n_init=1, starts=[[0, 1, 2], [1, 0, 2]])
+    with pytest.raises(InputError, match="not a permutation"):
+        Optimizer(3, starts=[[0, 1, 1]])
+    with pytest.raises(InputError, match="item 1 must come before item 0"):
+        Optimizer(3, constraints=Constraints(3, [(1, 0)]), starts=[[0, 1, 2]])
