@@ -87,7 +87,7 @@ class Learned(NamedTuple):
 
 
 def learn(learner: Learner, table: Table, limit: float) -> Learned | None:
-    """Run a learner in a process of its own; None when it is stopped after `limit` seconds, 10 of them its start.
+    """Run a learner in a process of its own; None when it is stopped after `limit` seconds, its start included.
 
     The learner is a function of a module, as pickle wants it. Raises RunError for one that fails; its traceback is on
     stderr.

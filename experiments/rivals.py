@@ -3,7 +3,7 @@
 `python -m experiments.rivals` runs what is missing of four networks with five data sets of 10,000 rows each, and writes
 results/rivals.md anew. A finished learner is a row of results/rivals.csv; interrupted runs of law_ray are resumed.
 
-All learners see the same data and all DAGs are scored alike: -max log-likelihood + NML regret, the regret to 0.05 nats
+All learners see the same data and all DAGs are scored alike: -max log-likelihood + NML regret, the regret to 0.1 nats
 and always from the same seed, so that equivalent DAGs tie exactly on one data set. The true network is the reference.
 """
 
@@ -33,7 +33,7 @@ RESULTS = Path(__file__).parent / "results"
 ROWS = RESULTS / "rivals.csv"
 RUNS = Path("law-ray-runs") / "rivals"
 N_ROWS = 10_000
-TARGET_SE = 0.05  # nats, of the regret
+TARGET_SE = 0.1  # nats, of the regret
 SEARCH_SE = 0.5  # while law_ray searches: scores differ by tens of nats
 TRUTH, LAW = "true-network", "law_ray"
 METHODS = (TRUTH, *LEARNERS, LAW)
@@ -121,7 +121,7 @@ def measured(table: Table, learned: Learned, true_dag: BoolArray) -> dict[str, A
 
 def report(rows: pd.DataFrame, evals: int) -> str:
     """A section for every network: the table of its methods, and where law_ray falls short."""
-    about = machine(len(os.sched_getaffinity(0))).splitlines()[2].partition(" Regenerate")[0]
+    about = machine(len(os.sched_getaffinity(0)))
     versions = ", ".join(f"{package} {metadata.version(package)}" for package in ("pgmpy", "causal-learn"))
     parts = [
         "# law_ray beside other structure learners\n",

@@ -38,7 +38,9 @@ NETWORKS = ("sachs", "child", "insurance", "alarm")
 def main(n_threads: int) -> None:
     """Measure, print and write the table."""
     threads.limit(n_threads)
-    parts = [machine(n_threads), batches(), against_plain(), growth(), fits(), evaluations(), overhead()]
+    title = f"# Speed\n\n{machine(n_threads)} Regenerate with `python -m experiments.speed`.\n"
+    click.echo(title)
+    parts = [title, batches(), against_plain(), growth(), fits(), evaluations(), overhead()]
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text("\n".join(parts))
 
@@ -49,9 +51,7 @@ def machine(n_threads: int) -> str:
     cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
     versions = f"law_ray {law_ray.__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
     processor = f"{n_threads} threads on {os.cpu_count()} cores of {cpu or platform.machine()}"
-    text = f"# Speed\n\n{versions}, {processor}. Regenerate with `python -m experiments.speed`.\n"
-    click.echo(text)
-    return text
+    return f"{versions}, {processor}."
 
 
 def table(title: str, header: str, rows: list[str]) -> str:
