@@ -39,7 +39,7 @@ class Driver:
         self, pickled: bytes, folder: Path, settings: Settings, about: dict[str, Any] | None, start: Start
     ) -> None:
         """Take the run folder: start a run of the objective that `about` describes, or resume the one there if None."""
-        threads.limit(settings.threads)
+        threads.limit(settings.threads, blas=1)  # as `Optimizer.ask` wants it; in its own thread it comes too late
         objective = cloudpickle.loads(pickled)
         key = getattr(objective, "key", None)
         if about is None:

@@ -20,3 +20,10 @@ def test_all_pools_get_the_number_asked_for_whether_imported_before_or_after():
     assert counts(1) == "{1} 1"
     assert counts(1, "import numba") == "{1} 1"
     assert counts(2) == "{2} 2"
+
+
+def test_blas_can_have_a_number_of_its_own():
+    code = COUNT.format(n=2, first="").replace("limit(2)", "limit(2, blas=1)")
+    code = code.replace("threadpool_info()}", "threadpool_info() if pool['user_api'] == 'blas'}")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{1} 2"

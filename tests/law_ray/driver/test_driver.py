@@ -233,3 +233,25 @@ def test_changed_code_is_noticed_on_resume(tmp_path):
             with pytest.warns(UserWarning, match="the code of score has changed"):
                 result = law_ray.resume(tmp_path / "run", objective, evals=15, progress=False)
     assert result.history["value"].tolist() == [1.0] * 12 + [2.0] * 3
+
+
+def test_batches_are_chosen_with_one_blas_thread(tmp_path):
+    """More of them spin while the compiled loops run; the key is called in the midst of a choice."""
+
+    class Keyed:
+        n_items = 9
+        name = "keyed"
+
+        def __call__(self, permutation):
+            return displacement(permutation)
+
+        def key(self, permutation):
+            from threadpoolctl import threadpool_info
+
+            blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+            with (tmp_path / "threads").open("a") as file:
+                file.write(f"{max(blas)}\n")
+            return permutation.tobytes()
+
+    minimize(Keyed(), tmp_path / "run", n_items=None, method="law-est", evals=12)
+    assert set((tmp_path / "threads").read_text().split()[10:-12]) == {"1"}  # before and after it is the client's
