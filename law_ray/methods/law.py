@@ -48,21 +48,23 @@ def law_est(
 
     taken = taken.copy()
     pool = Pool(posterior, [posterior.X, constraints.sample(N_POOL, rng)], batch_size)
+    pooled = batch_size > N_SEARCHES
     given_batch = posterior
     batch: list[IntArray] = []
     for b in range(batch_size):
         landscape = Landscape(posterior, given_batch, gain if b else first)
         searched = b < N_SEARCHES or b % EVERY == 0
         starts = pool.starts(landscape, rng) if searched else pool.best(landscape)
-        point, *others = maximise(landscape, starts, taken, constraints, rng, proven=b < N_SEARCHES)
+        proven = b == 0 or not pooled  # the other points of a pooled batch climb again anyway
+        point, *others = maximise(landscape, starts, taken, constraints, rng, proven)
         taken.add(point)
         batch.append(point)
         if b + 1 < batch_size:
-            if searched and batch_size > N_SEARCHES:
+            if searched and pooled:
                 pool.add(given_batch, others)
             pool.condition(given_batch, point)
             given_batch = given_batch.condition(point[None])
-    if batch_size > N_SEARCHES:
+    if pooled:
         given_first = posterior.condition(batch[0][None])
         batch[1:] = _refined(batch[1:], posterior, given_first, gain, taken, constraints)
     return np.array(batch)
