@@ -16,6 +16,7 @@ from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters, fit
 from law_ray.methods import METHODS
+from law_ray.methods.state import State
 from law_ray.permutations import IntArray, validate
 from law_ray.seeding import generator
 from law_ray.taken import Key, Taken, draw_free
@@ -51,7 +52,7 @@ class Optimizer:
     """Batch Bayesian optimisation over the permutations of `n_items` items.
 
     Until `n_init` points were asked for or added, and while no value is known, batches are drawn at random, after the
-    orderings `starts`, (m, n_items), m <= n_init; from then on `method` (a name in METHODS) chooses them from a
+    orderings `starts`, (m, n_items), m <= n_init; from then on `method` (a name in METHODS) chooses them, most from a
     Gaussian process fitted anew at each ask. `key(permutation)` declares permutations with one key to be one point,
     which is never proposed twice; without it each permutation is its own. Orderings that break the `constraints` are
     neither proposed nor accepted. Everything follows from `seed` and from what was told, in whatever order it was told.
@@ -108,26 +109,29 @@ class Optimizer:
             return self._ask(int(batch_size))
 
     def _ask(self, batch_size: int) -> list[Trial]:
-        choose = METHODS[self.method]
         initial = len(self._trials) < self.n_init
         known = [trial for trial in self._trials if trial.state in ("told", "added")]
-        if initial or choose is None or not known:
+        if initial or not known:
             permutations = self._draw(batch_size, self.starts if initial else self.starts[:0])
             return self._enter(permutations, INITIAL if initial else self._round + 1)
-        sign = -1.0 if self.maximize else 1.0
+        state = self._state(known)
+        permutations = METHODS[self.method](state, batch_size)
+        self.model = state.fitted or self.model  # only now: a refused ask leaves no trace
+        return self._enter(permutations, state.round)
+
+    def _state(self, known: list[Trial]) -> State:
         X = np.array([trial.permutation for trial in known])
-        y = sign * np.array([trial.value for trial in known])
-        standard_errors = np.array([trial.standard_error for trial in known])
-        model = fit(X, y, generator(self.seed, "fit", len(self._trials)), self.model, standard_errors)
-        posterior = GaussianProcess(X, y, model, standard_errors)
-        busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
-        if busy:
-            posterior = posterior.condition(np.array(busy))
-        best = float(posterior.normalise(y).min())
+        y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
+
+        def posterior() -> GaussianProcess:
+            standard_errors = np.array([trial.standard_error for trial in known])
+            model = fit(X, y, generator(self.seed, "fit", len(self._trials)), self.model, standard_errors)
+            given = GaussianProcess(X, y, model, standard_errors)
+            busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
+            return given.condition(np.array(busy)) if busy else given
+
         rng = generator(self.seed, "choose", len(self._trials))
-        permutations = choose(posterior, best, batch_size, self._taken, self.constraints, rng)
-        self.model = model  # only now: a refused ask leaves no trace
-        return self._enter(permutations, self._round + 1)
+        return State(X, y, self._round + 1, self._taken, self.constraints, rng, posterior)
 
     def _draw(self, batch_size: int, first: IntArray) -> IntArray:
         """Those of `first` that are free, and then random permutations."""

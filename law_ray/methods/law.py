@@ -6,6 +6,7 @@ from law_ray.acquisition import est, optimum_estimate, sigmoid_weight
 from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
+from law_ray.methods.state import State
 from law_ray.permutations import IntArray
 from law_ray.search import Landscape, Value, climb, maximise
 from law_ray.taken import Taken
@@ -19,26 +20,19 @@ N_SEARCHES = 6  # points of a batch that are searched for so; of the further one
 EVERY = 3
 
 
-def law_est(
-    posterior: GaussianProcess,
-    best: float,
-    batch_size: int,
-    taken: Taken,
-    constraints: Constraints,
-    rng: np.random.Generator,
-) -> IntArray:
+def law_est(state: State, batch_size: int) -> IntArray:
     """LAW-EST: the (batch_size, n_items) batch by Algorithm 1 of the paper, with EST and the sigmoid weight.
 
     x_1 = argmax a(x), and x_b = argmax log K_t(x, x | x_1..x_{b-1}) + 2 log w(a(x)): the greedy maximisation of
     log det [L^AW(x_i, x_j)], L^AW(x, x') = w(a(x)) K_t(x, x') w(a(x')) (Equations 1 and 2), where conditioning on the
-    batch includes the observation noise. `posterior` is K_t, pending and failed points among those it is given; `best`
-    is the least normalised value. The batch, and all that is sampled, keeps the constraints if the data do. The climbs
+    batch includes the observation noise. The batch, and all that is sampled, keeps the constraints. The climbs
     start, as in the paper (Section 4), from good and random points among the data and among random permutations. In a
     batch of more than N_SEARCHES most points come from a pool instead, which holds the other ends of those climbs: the
     one with the largest gain, polished by a short climb. In the end each of them climbs once more, given all the
     others, which brings the determinant to that of a search for every point.
     """
-    optimum = estimate_optimum(posterior, best, constraints, rng)
+    posterior, constraints, rng = state.posterior, state.constraints, state.rng
+    optimum = estimate_optimum(posterior, state.best, constraints, rng)
 
     def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return est(mean, variance, optimum)
@@ -46,7 +40,7 @@ def law_est(
     def gain(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return np.log(given_batch) + 2.0 * np.log(sigmoid_weight(est(mean, variance, optimum)))
 
-    taken = taken.copy()
+    taken = state.taken.copy()
     pool = Pool(posterior, [posterior.X, constraints.sample(N_POOL, rng)], batch_size)
     pooled = batch_size > N_SEARCHES
     given_batch = posterior

@@ -1,82 +1,179 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from scipy import stats
 
-from law_ray.kernels import max_position_distance, position_correlations, position_distances
+from law_ray.kernels import KERNELS, NEGLIGIBLE, n_pairs, position_correlations, position_distances, positions_of
+from law_ray.permutations import enumerate_all, sample
 
-
-def permutations_of_one_size(count):
-    return st.integers(1, 9).flatmap(lambda n: st.tuples(*[st.permutations(range(n))] * count))
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
-def everything(n_items):
-    return np.array(list(itertools.permutations(range(n_items))))
+def discordant(a, b):
+    pairs = itertools.combinations(range(len(a)), 2)
+    return sum((a.index(i) < a.index(j)) != (b.index(i) < b.index(j)) for i, j in pairs)
 
 
-def distance(permutation, other):
-    return int(position_distances(np.array([permutation]), np.array([other]))[0, 0])
+# From two lists, and from distance, n_items and decay.
+PLAIN_DISTANCE = {
+    "position": lambda a, b: sum(abs(a.index(i) - b.index(i)) for i in a),
+    "hamming": lambda a, b: sum(a.index(i) != b.index(i) for i in a),
+    "kendall": discordant,
+    "mallows": discordant,
+    "spearman": lambda a, b: sum((a.index(i) - b.index(i)) ** 2 for i in a),
+    "manhattan": lambda a, b: sum(abs(i - j) for i, j in zip(a, b, strict=True)),
+}
+PLAIN_CORRELATION = {
+    "position": lambda d, n, decay: math.exp(-decay * d / n),
+    "hamming": lambda d, n, decay: math.exp(-decay * d),
+    "kendall": lambda d, n, decay: ((n * (n - 1) / 2 - d) - d) / (n * (n - 1) / 2),
+    "mallows": lambda d, n, decay: math.exp(-decay * d / n),
+    "spearman": lambda d, n, decay: math.exp(-decay * d / n**2),
+    "manhattan": lambda d, n, decay: math.exp(-decay * d / n),
+}
 
 
-def test_distance_is_the_sum_over_items_of_how_far_each_moved():
-    rng = np.random.default_rng(0)
-    X1, X2 = (np.array([rng.permutation(7) for _ in range(m)]) for m in (5, 8))
-    expected = [[sum(abs(a.index(i) - b.index(i)) for i in range(7)) for b in X2.tolist()] for a in X1.tolist()]
-    distances = position_distances(X1, X2)
-    assert np.issubdtype(distances.dtype, np.integer)
-    assert distances.tolist() == expected
+def shuffles(n_items, count, seed):
+    return sample(n_items, count, np.random.default_rng(seed))
 
 
-@given(permutations_of_one_size(2))
-@settings(deadline=None)
-def test_distance_is_symmetric_and_zero_only_between_equals(pair):
-    first, second = pair
-    assert distance(first, second) == distance(second, first)
-    assert (distance(first, second) == 0) == (first == second)
+def between(kernel, X1, X2):
+    return kernel.distances(positions_of(X1), positions_of(X2))
 
 
-@given(permutations_of_one_size(3))
-@settings(deadline=None)
-def test_distance_obeys_the_triangle_inequality(triple):
-    first, second, third = triple
-    assert distance(first, third) <= distance(first, second) + distance(second, third)
+def gram(kernel, n_items, decay):
+    candidates = enumerate_all(n_items)
+    return kernel.correlations(n_items, decay)[between(kernel, candidates, candidates)]
 
 
-@given(permutations_of_one_size(3))
-@settings(deadline=None)
-def test_distance_does_not_depend_on_the_names_of_the_items(triple):
-    first, second, names = triple
-    assert distance([names[i] for i in first], [names[i] for i in second]) == distance(first, second)
+@each_kernel
+@pytest.mark.parametrize("n_items", [1, 2, 7, 20])
+def test_distances_are_those_of_the_plain_formula(kernel, n_items):
+    X1, X2 = shuffles(n_items, 5, 0), shuffles(n_items, 8, 1)
+    distances = between(kernel, X1, X2)
+    assert distances.dtype == np.int32
+    assert distances.tolist() == [[PLAIN_DISTANCE[kernel.name](a, b) for b in X2.tolist()] for a in X1.tolist()]
 
 
+@each_kernel
+@pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5])
+def test_distance_is_symmetric_and_zero_only_between_equals(kernel, n_items):
+    candidates = enumerate_all(n_items)
+    distances = between(kernel, candidates, candidates)
+    assert (distances == distances.T).all()
+    assert ((distances == 0) == np.eye(len(candidates), dtype=bool)).all()
+
+
+@each_kernel
+def test_distance_obeys_the_triangle_inequality_and_that_of_squares_as_a_root(kernel):
+    candidates = enumerate_all(5)
+    distances = between(kernel, candidates, candidates)
+    lengths = np.sqrt(distances) if kernel.name == "spearman" else distances
+    for first in range(0, len(candidates), 7):
+        assert (lengths <= lengths[:, [first]] + lengths[first] + 1e-12).all()
+
+
+@each_kernel
 @pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5, 6])
-def test_max_distance_is_the_largest_over_all_pairs(n_items):
-    candidates = everything(n_items)
-    assert position_distances(candidates, candidates).max() == max_position_distance(n_items)
+def test_max_distance_is_the_largest_over_all_pairs(kernel, n_items):
+    candidates = enumerate_all(n_items)
+    assert between(kernel, candidates, candidates).max() == kernel.max_distance(n_items)
 
 
-@pytest.mark.parametrize("n_items", [1, 2, 7, 12, 31])
-def test_max_distance_is_that_of_an_ordering_to_its_reverse(n_items):
-    ordering = np.random.default_rng(n_items).permutation(n_items)
-    assert distance(ordering, ordering[::-1]) == max_position_distance(n_items)
+@each_kernel
+@pytest.mark.parametrize("n_items", [7, 12, 31, 48])
+def test_max_distance_is_that_of_an_ordering_to_its_reverse_or_to_a_cyclic_shift(kernel, n_items):
+    ordering = np.arange(n_items)
+    others = np.array([ordering[::-1], np.roll(ordering, 1)])
+    assert between(kernel, ordering[None], others).max() == kernel.max_distance(n_items)
+    assert between(kernel, shuffles(n_items, 50, 0), shuffles(n_items, 50, 1)).max() <= kernel.max_distance(n_items)
 
 
-@pytest.mark.parametrize(("n_items", "decay"), [(1, 1.0), (4, 0.3), (7, 2.5)])
-def test_correlations_decay_exponentially_with_distance_over_n_items(n_items, decay):
-    expected = [np.exp(-decay * d / n_items) for d in range(max_position_distance(n_items) + 1)]
-    np.testing.assert_allclose(position_correlations(n_items, decay), expected, rtol=1e-14)
+@each_kernel
+@pytest.mark.parametrize(("n_items", "decay"), [(2, 1.0), (4, 0.3), (7, 2.5)])
+def test_correlations_are_those_of_the_plain_formula(kernel, n_items, decay):
+    plain = [PLAIN_CORRELATION[kernel.name](d, n_items, decay) for d in range(kernel.max_distance(n_items) + 1)]
+    np.testing.assert_allclose(kernel.correlations(n_items, decay), plain, rtol=1e-13, atol=1e-15)
 
 
+@each_kernel
+@pytest.mark.parametrize("decay", [1e-5, 0.3, 50.0])
+@pytest.mark.parametrize("n_items", [1, 2, 9, 30])
+def test_correlations_fall_from_one_and_are_never_denormal(kernel, n_items, decay):
+    correlations = kernel.correlations(n_items, decay)
+    assert correlations[0] == 1.0
+    assert (np.diff(correlations)[correlations[1:] != 0.0] < 0).all()
+    assert (np.diff(correlations) <= 0).all()
+    if kernel.name != "kendall":
+        assert np.all((correlations == 0.0) | (correlations >= NEGLIGIBLE))
+
+
+@pytest.mark.parametrize("n_items", [2, 5, 24])
+def test_kendall_and_spearman_are_the_rank_correlations_of_scipy(n_items):
+    for a, b in zip(shuffles(n_items, 6, 0), shuffles(n_items, 6, 1), strict=True):
+        p, q = positions_of(a), positions_of(b)
+        kendall, spearman = (KERNELS[name] for name in ("kendall", "spearman"))
+        tau = kendall.correlations(n_items, 1.0)[kendall.distances(p[None], q[None])[0, 0]]
+        assert tau == pytest.approx(stats.kendalltau(p, q).statistic, abs=1e-12)
+        rho = 1 - 2 * spearman.distances(p[None], q[None])[0, 0] / spearman.max_distance(n_items)
+        assert rho == pytest.approx(stats.spearmanr(p, q).statistic, abs=1e-12)
+
+
+@each_kernel
+@pytest.mark.parametrize("n_items", [2, 3, 4, 5])
+def test_gram_matrix_over_all_permutations_is_positive_semidefinite(kernel, n_items):
+    for decay in (1e-5, 0.1, 0.5, 2.0, 10.0, 50.0):
+        assert np.linalg.eigvalsh(gram(kernel, n_items, decay)).min() > -1e-14 * math.factorial(n_items)
+
+
+@each_kernel
+@pytest.mark.parametrize("n_items", [2, 3, 4, 5])
+def test_only_kendall_is_singular_and_of_the_rank_of_its_pairs(kernel, n_items):
+    rank = np.linalg.matrix_rank(gram(kernel, n_items, 10.0), hermitian=True)
+    assert rank == (n_pairs(n_items) if kernel.name == "kendall" else math.factorial(n_items))
+
+
+@pytest.mark.parametrize("name", ["position", "manhattan"])
 @pytest.mark.parametrize("decay", [0.1, 0.5, 2.0, 10.0])
 @pytest.mark.parametrize("n_items", [2, 3, 4, 5])
-def test_gram_matrix_over_all_permutations_is_positive_definite_within_the_papers_bounds(n_items, decay):
-    candidates = everything(n_items)
-    gram = position_correlations(n_items, decay)[position_distances(candidates, candidates)]
-    eigenvalues = np.linalg.eigvalsh(gram)
+def test_eigenvalues_over_all_permutations_are_within_the_papers_bounds(name, n_items, decay):
+    eigenvalues = np.linalg.eigvalsh(gram(KERNELS[name], n_items, decay))
     rho = np.exp(-decay / n_items)
     spread = ((1 + rho) / (1 - rho)) ** n_items
-    rounding = 1e-14 * len(candidates)
+    rounding = 1e-14 * len(eigenvalues)
     assert eigenvalues.min() > max(0.0, 1 / spread - rounding)
     assert eigenvalues.max() <= spread + rounding
+
+
+@each_kernel
+def test_only_manhattan_depends_on_the_names_of_the_items(kernel):
+    candidates = enumerate_all(4)
+    distances = between(kernel, candidates, candidates)
+    invariant = all((between(kernel, names[candidates], names[candidates]) == distances).all() for names in candidates)
+    assert invariant == (kernel.name != "manhattan")
+
+
+@each_kernel
+def test_only_hamming_and_manhattan_do_not_depend_on_which_position_is_which(kernel):
+    candidates = enumerate_all(4)
+    distances = between(kernel, candidates, candidates)
+    invariant = all(
+        (between(kernel, candidates[:, order], candidates[:, order]) == distances).all() for order in candidates
+    )
+    assert invariant == (kernel.name in ("hamming", "manhattan"))
+
+
+@each_kernel
+def test_only_manhattan_changes_when_all_orderings_are_read_backwards(kernel):
+    """Read backwards, and with the items named backwards too, which only manhattan sees."""
+    X1, X2 = shuffles(9, 6, 0), shuffles(9, 6, 1)
+    assert (between(kernel, X1[:, ::-1], X2[:, ::-1]) == between(kernel, X1, X2)).all()
+    assert (between(kernel, 8 - X1, 8 - X2) == between(kernel, X1, X2)).all()
+
+
+def test_the_position_kernel_by_its_own_names():
+    kernel, X1, X2 = KERNELS["position"], shuffles(7, 4, 0), shuffles(7, 5, 1)
+    assert (position_distances(X1, X2) == between(kernel, X1, X2)).all()
+    assert (position_correlations(7, 0.4) == kernel.correlations(7, 0.4)).all()

@@ -67,9 +67,10 @@ def posteriors(monkeypatch):
     """What the optimiser hands to the method named "spy", which then draws the first free permutations."""
     handed = []
 
-    def spy(posterior, best, batch_size, taken, constraints, rng):
-        handed.append((posterior, best, batch_size, taken.copy()))
-        free = (np.array(p) for p in itertools.permutations(range(posterior.X.shape[1])) if np.array(p) not in taken)
+    def spy(state, batch_size):
+        handed.append((state.posterior, state.best, batch_size, state.taken.copy()))
+        everything = map(np.array, itertools.permutations(range(state.X.shape[1])))
+        free = (p for p in everything if p not in state.taken)
         return np.array(list(itertools.islice(free, batch_size)))
 
     monkeypatch.setitem(METHODS, "spy", spy)

@@ -1,0 +1,17 @@
+"""States for methods to choose from, around a given posterior."""
+
+import numpy as np
+
+from law_ray.constraints import Constraints
+from law_ray.methods.state import State
+from law_ray.taken import Taken
+
+
+def state_of(posterior, best=None, taken=None, constraints=None, seed=0, round=1):
+    """The state after the data of `posterior`, whose least normalised value is `best`."""
+    X, normalise = posterior.X, posterior.normalise
+    best = float(np.min(posterior.predict(X)[0])) if best is None else best
+    y = np.full(len(X), (best * normalise.scale + normalise.location) * normalise.unit)
+    taken = Taken(permutations=X) if taken is None else taken
+    constraints = Constraints(X.shape[1]) if constraints is None else constraints
+    return State(X, y, round, taken, constraints, np.random.default_rng(seed), lambda: posterior)
