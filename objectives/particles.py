@@ -145,7 +145,7 @@ def _step(rng, schedule, t, tilt, tables, ancestors, old, new, gains, labels, ce
             frontier_cells.label(states, n_cells, labellings[i], schedule.axes, i, labels)
         gain = -_fill_urns(counts, n_cells, r, log_c[row], x_log_x, numbers[0], sizes[0], blocks, cells)
         n_groups, n_pairs = marks.count_groups(counts, n_cells, numbers, sizes, groupings, groups, pairs)
-        gain -= _value_guess(groups.rows, r // r, float(r), sizes, groupings, *factors, log_c)
+        gain -= _value_guess(groups.rows, 1, float(r), sizes, groupings, *factors, log_c)
         most = marks.set_tilts(
             r, tilt, sizes, groupings, *factors, log_c, n_groups, n_pairs, groups, pairs, blocks
         )  # fmt: skip
