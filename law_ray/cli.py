@@ -119,11 +119,13 @@ def resume(folder: Path, evals: int | None, address: str | None, quiet: bool, as
 @cli.command("report")
 @click.argument("folder", type=FOLDER, metavar="DIR")
 def draw(folder: Path) -> None:
-    """Draw the convergence of the run in DIR and, where there is one, the network it found, as PNG."""
+    """Draw the run in DIR as PNG: its convergence, its information gain and, where there is one, the network found."""
     from law_ray.driver import reload
 
     records = journal.read(folder)
     click.echo(report.draw_convergence(folder))
+    if gains := report.draw_information_gain(folder):
+        click.echo(gains)
     if records[0]["objective"]["source"] is not None:
         best, _ = best_of(replayed(records, None), records)
         found = report.explain(reload(records), best, records)

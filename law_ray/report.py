@@ -10,6 +10,7 @@ from law_ray.errors import InputError
 from law_ray.optimizer import Trial
 from law_ray.run import replayed, settings_of
 from law_ray.seeding import generator
+from law_ray.theory import finite_space_gain_bound, information_gains, position_gain_bound
 
 DPI = 150
 
@@ -48,6 +49,33 @@ def draw_convergence(folder: Path) -> Path:
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     path = folder / "convergence.png"
+    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+    return path
+
+
+def draw_information_gain(folder: Path) -> Path | None:
+    """Draw what the evaluations told of the objective, by the last fit, beside the bounds on it: information_gain.png.
+
+    The same number of evaluations could have told no more than the bounds (`theory`). None for a run without a model.
+    """
+    from matplotlib.figure import Figure
+
+    optimizer = replayed(journal.read(folder), None)
+    model = optimizer.model
+    if model is None:
+        return None
+    X = np.array([trial.permutation for trial in optimizer.trials if trial.state == "told"])
+    number = np.unique(np.geomspace(1, len(X), 60).astype(int))
+    figure = Figure(figsize=(7, 4.2))
+    axes = figure.add_subplot()
+    bounds = {"bound for any kernel": finite_space_gain_bound, "bound for the position kernel": position_gain_bound}
+    for (label, bound), style in zip(bounds.items(), ("k:", "k--"), strict=True):
+        axes.plot(number, [bound(optimizer.n_items, int(n), model) for n in number], style, lw=1, label=label)
+    axes.plot(np.arange(1, len(X) + 1), information_gains(X, model), color="C0", label="of this run")
+    axes.set(xlabel="evaluations", ylabel="information gain (nats)", ylim=(0, None))
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    path = folder / "information_gain.png"
     figure.savefig(path, dpi=DPI, bbox_inches="tight")
     return path
 
