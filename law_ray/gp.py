@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 from scipy.optimize import minimize
 
-from law_ray import scan
-from law_ray.kernels import FloatArray, position_correlations, position_distances, positions_of
+from law_ray.kernels import POSITION, FloatArray, Kernel, positions_of
 from law_ray.permutations import IntArray
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
@@ -48,7 +47,7 @@ MAX_STANDARD_ERROR = 1e8  # normalised; a value this uncertain says nothing, and
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Of the position kernel and the likelihood, in units of the normalised values."""
+    """Of the kernel and the likelihood, in units of the normalised values."""
 
     decay: float
     signal_variance: float
@@ -84,7 +83,7 @@ class Normalisation:
 
 
 class GaussianProcess:
-    """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance exp(-decay distance / n_items)).
+    """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance k), k the correlations of `kernel`.
 
     K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
     `noise` plus, for values that came with a standard error, its square. Held as the inverse of the Cholesky factor C
@@ -93,12 +92,18 @@ class GaussianProcess:
     """
 
     def __init__(
-        self, X: IntArray, y: FloatArray, hyperparameters: Hyperparameters, standard_errors: FloatArray | None = None
+        self,
+        X: IntArray,
+        y: FloatArray,
+        hyperparameters: Hyperparameters,
+        standard_errors: FloatArray | None = None,
+        kernel: Kernel = POSITION,
     ) -> None:
         """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
         self.hyperparameters = hyperparameters
         self.normalise = Normalisation.of(y)
-        self.kernel_values = hyperparameters.signal_variance * position_correlations(X.shape[1], hyperparameters.decay)
+        self._kernel = kernel
+        self.kernel_values = hyperparameters.signal_variance * kernel.correlations(X.shape[1], hyperparameters.decay)
         self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
         self.X = X
         self.positions = positions_of(X)
@@ -109,7 +114,7 @@ class GaussianProcess:
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
-        return self.kernel_values[position_distances(X1, X2)]
+        return self.kernel_values[self._kernel.distances(positions_of(X1), positions_of(X2))]
 
     def whiten(self, permutations: IntArray) -> FloatArray:
         """V = C^-1 K(X, permutations), shape (n, m).
@@ -117,7 +122,7 @@ class GaussianProcess:
         Mean and variance given the first i rows of X are `mean + z[:i] @ V[:i]` and `signal_variance - sum(V[:i]**2)`,
         which is how the batch choice gets the variance before and after the batch from one triangular solve.
         """
-        return self.whiten_distances(scan.position_distances(positions_of(permutations), self.positions))
+        return self.whiten_distances(self._kernel.distances(positions_of(permutations), self.positions))
 
     def whiten_distances(self, distances: NDArray[np.int32]) -> FloatArray:
         """`whiten` (n, m) for points at these distances (m, n) to X."""
@@ -189,6 +194,7 @@ def log_marginal_likelihood(
     y: FloatArray,
     n_items: int,
     known_noise: FloatArray | float = 0.0,
+    kernel: Kernel = POSITION,
 ) -> tuple[float, FloatArray, float]:
     """log p(y | X) in nats, its gradient, and the constant mean that maximises it (in closed form).
 
@@ -199,7 +205,7 @@ def log_marginal_likelihood(
     """
     n = len(y)
     decay, signal_variance, noise = np.exp(log_parameters)
-    correlations = position_correlations(n_items, decay)
+    correlations = kernel.correlations(n_items, decay)
     A = signal_variance * correlations[distances]
     A[np.diag_indices(n)] += noise + known_noise
     factor = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
@@ -218,7 +224,7 @@ def log_marginal_likelihood(
     collected[0] += np.trace(inverse)
     trace = alpha @ alpha - np.trace(inverse)
     by_distance = signal_variance * correlations * collected
-    d_decay = -decay / n_items * (np.arange(len(correlations)) @ by_distance)
+    d_decay = -kernel.rate(n_items, decay) * (np.arange(len(correlations)) @ by_distance)
     gradient = 0.5 * np.array([d_decay, by_distance.sum(), noise * trace])
     return float(value), gradient, mean
 
@@ -229,6 +235,7 @@ def fit(
     rng: np.random.Generator,
     previous: Hyperparameters | None = None,
     standard_errors: FloatArray | None = None,
+    kernel: Kernel = POSITION,
 ) -> Hyperparameters:
     """Hyperparameters that maximise the evidence of (X, y), by L-BFGS from several starts.
 
@@ -240,29 +247,36 @@ def fit(
     normalise = Normalisation.of(y)
     normalised = normalise(y)
     known_noise = np.broadcast_to(normalise.known_noise(standard_errors), y.shape)
-    distances = position_distances(X, X)
+    distances = kernel.distances(positions := positions_of(X), positions)
 
     starts = [*STARTS, *rng.uniform(LOWER, UPPER, size=(N_RANDOM_STARTS, 3))]
     if previous is not None:
         starts.insert(0, np.log([previous.decay, previous.signal_variance, previous.noise]))
     if len(y) > N_SCREENED:
         part = np.sort(rng.choice(len(y), N_SCREENED, replace=False))
-        screened = _climb_evidence(starts, distances[np.ix_(part, part)], normalised[part], n_items, known_noise[part])
+        screened = _climb_evidence(
+            starts, distances[np.ix_(part, part)], normalised[part], n_items, known_noise[part], kernel
+        )
         starts = [screened, *starts[: previous is not None]]
-    best = _climb_evidence(starts, distances, normalised, n_items, known_noise)
-    mean = log_marginal_likelihood(best, distances, normalised, n_items, known_noise)[2]
+    best = _climb_evidence(starts, distances, normalised, n_items, known_noise, kernel)
+    mean = log_marginal_likelihood(best, distances, normalised, n_items, known_noise, kernel)[2]
     decay, signal_variance, noise = np.exp(best)
     return Hyperparameters(float(decay), float(signal_variance), float(noise), mean)
 
 
 def _climb_evidence(
-    starts: list[FloatArray], distances: NDArray[np.int32], y: FloatArray, n_items: int, known_noise: FloatArray
+    starts: list[FloatArray],
+    distances: NDArray[np.int32],
+    y: FloatArray,
+    n_items: int,
+    known_noise: FloatArray,
+    kernel: Kernel,
 ) -> FloatArray:
     """The best log parameters that L-BFGS reaches from the starts."""
 
     def loss(log_parameters: FloatArray) -> tuple[float, FloatArray]:
         try:
-            value, gradient, _ = log_marginal_likelihood(log_parameters, distances, y, n_items, known_noise)
+            value, gradient, _ = log_marginal_likelihood(log_parameters, distances, y, n_items, known_noise, kernel)
         except LinAlgError:
             return 1e10, np.zeros(3)
         return -value / len(y), -gradient / len(y)

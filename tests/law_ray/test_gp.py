@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
 from law_ray.gp import LOWER, UPPER, GaussianProcess, Hyperparameters, Normalisation, fit, log_marginal_likelihood
-from law_ray.kernels import position_distances
+from law_ray.kernels import KERNELS, position_distances, positions_of
 
 H = Hyperparameters(decay=1.3, signal_variance=0.8, noise=0.05, mean=0.2)
 
@@ -356,3 +356,66 @@ def test_fit_finds_the_better_mode():
 
     evs = np.array([ev(fit(X, y, np.random.default_rng(s))) for s in range(20)])
     assert evs.min() > evs.max() - 0.1, (evs > evs.max() - 0.1).mean()
+
+
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+
+
+def between(kernel, X1, X2):
+    return kernel.distances(positions_of(X1), positions_of(X2))
+
+
+def prior_of(kernel, X1, X2):
+    return H.signal_variance * kernel.correlations(X1.shape[1], H.decay)[between(kernel, X1, X2)]
+
+
+@each_kernel
+def test_posterior_with_each_kernel_is_that_of_the_direct_formulas(kernel, data):
+    X, y, Z = data
+    new, new_values = shuffles(6, 3, 6), np.array([90.0, 120.0, 99.0])
+    given = np.concatenate([X, new])
+    residuals = (np.concatenate([y, new_values]) - y.mean()) / y.std() - H.mean
+    for n in (15, 18):
+        weights = prior_of(kernel, Z, given[:n]) @ np.linalg.inv(
+            prior_of(kernel, given[:n], given[:n]) + H.noise * np.eye(n)
+        )
+        covariance = prior_of(kernel, Z, Z) - weights @ prior_of(kernel, given[:n], Z)
+        process = GaussianProcess(X, y, H, kernel=kernel)
+        process = process.condition(new, new_values) if n == 18 else process
+        mean, variance = process.predict(Z)
+        np.testing.assert_allclose(mean, H.mean + weights @ residuals[:n], atol=1e-10)
+        np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-11)
+        np.testing.assert_allclose(process.posterior(Z[:2], Z), covariance[:2], atol=1e-11)
+
+
+@each_kernel
+def test_evidence_gradient_with_each_kernel_matches_central_differences(kernel):
+    X, y, log_parameters, known_noise = evidence_problem(1, True)
+    log_parameters[0] = np.log(0.4)
+
+    def value(parameters):
+        return log_marginal_likelihood(parameters, between(kernel, X, X), y, 6, known_noise, kernel)[0]
+
+    steps = 1e-5 * np.eye(3)
+    differences = [(value(log_parameters + step) - value(log_parameters - step)) / 2e-5 for step in steps]
+    _, gradient, _ = log_marginal_likelihood(log_parameters, between(kernel, X, X), y, 6, known_noise, kernel)
+    np.testing.assert_allclose(gradient, differences, rtol=1e-6, atol=1e-7)
+    assert (abs(gradient[0]) > 1e-3) == (kernel.name != "kendall")
+
+
+@each_kernel
+@pytest.mark.parametrize("count", [24, 170])
+def test_fit_with_each_kernel_is_as_likely_as_the_best_of_a_random_search(kernel, count):
+    X = shuffles(7, count, 1)
+    y = assignment_values(X, 2) + 5 * np.random.default_rng(0).normal(size=count)
+    found = fit(X, y, np.random.default_rng(0), kernel=kernel)
+
+    def at(log_parameters):
+        value, _, mean = log_marginal_likelihood(log_parameters, between(kernel, X, X), normalised(y), 7, kernel=kernel)
+        return value, mean
+
+    value, mean = at(np.log([found.decay, found.signal_variance, found.noise]))
+    assert (
+        value >= max(at(p)[0] for p in np.random.default_rng(1).uniform(LOWER, UPPER, size=(7200 // count, 3))) - 1e-3
+    )
+    assert found.mean == pytest.approx(mean, abs=1e-9)
