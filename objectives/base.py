@@ -1,5 +1,6 @@
 """What an objective is, and `load`: from a name, and options, to an objective."""
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,24 +49,33 @@ def families() -> dict[str, str]:
         "nml:insurance": "car insurance risk: 27 variables, 52 edges; the same options",
         "nml:alarm": "patient monitoring: 37 variables, 46 edges; the same options",
         "nml:FILE.csv": "network of your table (or .parquet); options score, edges, bins, states, required, ...",
+        "qap:NAME": "quadratic assignment from QAPLIB, chr12a for example, or from a file, qap:FILE.dat",
+        "fsp:NAME": "permutation flow shop: ta001..ta120, car5, hel2, reC19, ..., or a file, fsp:FILE.txt",
+        "tsp:NAME": "travelling salesman from TSPLIB, burma14 for example, or from a file, tsp:FILE.tsp",
         "path/to/file.py:NAME": "your function, class or object in a Python file; options are its keyword arguments",
         "package.module:NAME": "the same in a module that Python can import from here",
     }
 
 
 def load(name: str, /, **options: Any) -> Any:
-    """The objective of a name such as "nml:sachs", "nml:data.csv", "path/to/file.py:cost" or "package.module:Cost".
+    """The objective of a name such as "nml:sachs", "tsp:burma14", "path/to/file.py:cost" or "package.module:Cost".
 
-    Options are keyword arguments: of `NML` (and `sample_network`) for nml; of the class, which is then instantiated, or
-    of the function, to which they are bound, for one's own Python. An option given as a string, as the command line
-    does, is read as the type its parameter is annotated with, or its default has. A module is searched in the current
-    folder first. Raises InputError, in one line, for a name, file or option that does not exist or has no use.
+    Options are keyword arguments: of `NML` (and `sample_network`) for nml; of `load` in `objectives.qap`, `fsp` and
+    `tsp` for those; of the class, which is then instantiated, or of the function, to which they are bound, for one's
+    own Python. An option given as a string, as the command line does, is read as the type its parameter is annotated
+    with, or its default has. A module is searched in the current folder first, a published instance by
+    `objectives.instances`. Raises InputError, in one line, for a name, file or option that does not exist or has no
+    use.
     """
     family, colon, rest = name.rpartition(":") if ".py:" in name else name.partition(":")
     if not colon or not family or not rest:
         raise InputError(f"objective {name!r} is unknown: use one of {', '.join(families())}")
     if family == "nml":
         return _load_nml(rest, options)
+    if family in ("qap", "fsp", "tsp"):
+        load_problem = importlib.import_module(f"objectives.{family}").load  # imports numba, which takes 0.3 s
+        parameters = dict(list(inspect.signature(load_problem).parameters.items())[1:])
+        return load_problem(rest, **read_options(name, options, parameters))
     found = user.find(family, rest)
     if inspect.isclass(found):
         arguments = read_options(name, options, inspect.signature(found).parameters)

@@ -100,6 +100,10 @@ def test_what_the_file_cannot_do_is_said_in_one_line(file: Path, name: str, opti
         ("nml:data.csv", {"seed": "3"}, "'seed' of nml:data.csv is unknown: choose score"),
         ("nml:sachs", {"n_samples": "1e3"}, "n_samples='1e3' is not an integer"),
         ("qep:chr12a", {}, "qep:chr12a is unknown"),
+        ("qap:gone.dat", {}, "gone.dat cannot be read"),
+        ("qap:gone.dat", {"instance": "2"}, "'instance' of qap:gone.dat is unknown: it takes none"),
+        ("fsp:gone.txt", {"instances": "2"}, "'instances' of fsp:gone.txt is unknown: choose instance"),
+        ("tsp:gone.tsp", {}, "gone.tsp cannot be read"),
         ("no.such.module:f", {}, "no module no.such.module is found"),
         ("gone/file.py:f", {}, "gone/file.py does not exist"),
     ],
@@ -117,6 +121,12 @@ def test_every_listed_network_loads_and_every_line_is_short() -> None:
         objective = load(f"nml:{name}", n_rows=30)
         assert (objective.n_items, objective.table.true_dag.sum()) == (n_items, n_edges)
     assert all(about and "\n" not in about for about in listed.values())
+
+
+def test_a_flow_shop_is_loaded_by_name_and_by_file_with_options(tmp_path: Path) -> None:
+    (tmp_path / "shops.txt").write_text("instance a\n1 2\n0 3 1 4\ninstance b\n2 1\n0 5\n0 6\n")
+    assert load(f"fsp:{tmp_path / 'shops.txt'}", instance="b").values([[0, 1], [1, 0]]).tolist() == [11, 11]
+    assert load("fsp:ta001").n_items == 20
 
 
 def test_values_that_are_no_text_pass_unread() -> None:

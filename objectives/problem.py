@@ -1,0 +1,69 @@
+"""What the classical problems over permutations share: exact values, one or many at once, and a fingerprint."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from law_ray.errors import InputError
+from law_ray.permutations import validate
+from objectives.contingency import IntArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(ABC):
+    """An instance of a problem over permutations, minimised; see `objectives.Objective` for the attributes.
+
+    A subclass adds the data as arrays, which become read-only.
+    """
+
+    name: str
+    optimum: float | None  # the best value known (`objectives.best_known` says whether it is proven), None if none is
+
+    @property
+    @abstractmethod
+    def n_items(self) -> int: ...
+
+    @abstractmethod
+    def _values(self, permutations: IntArray) -> FloatArray:
+        """The values of (m, n_items) valid permutations: (m,)."""
+
+    def values(self, permutations: ArrayLike) -> FloatArray:
+        """The values of many permutations at once: (m, n_items) -> (m,). Raises InputError for what is none."""
+        return self._values(_all_valid(np.asarray(permutations), self.n_items))
+
+    def __call__(self, permutation: ArrayLike, rng: np.random.Generator | None = None) -> float:
+        """The value of one permutation; `rng` is not used. Raises InputError for what is none."""
+        return float(self._values(validate(permutation, self.n_items)[None])[0])
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of the kind of problem and its data."""
+        digest = hashlib.sha256(type(self).__name__.encode())
+        for array in self._arrays().values():
+            digest.update(repr(array.shape).encode() + array.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    def __post_init__(self) -> None:
+        for name, given in self._arrays().items():
+            array = np.array(given, dtype=np.float64, order="C")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def _arrays(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)[len(fields(Problem)) :]}
+
+
+def _all_valid(permutations: NDArray[Any], n_items: int) -> IntArray:
+    if permutations.ndim != 2 or permutations.shape[1] != n_items or permutations.dtype.kind not in "iu":
+        raise InputError(
+            f"{permutations.dtype} of shape {permutations.shape} are no permutations: pass (m, {n_items}) integers"
+        )
+    if not (np.sort(permutations, axis=1) == np.arange(n_items)).all():
+        raise InputError(f"a row is not a permutation: each must hold each of 0..{n_items - 1} once")
+    return permutations.astype(np.int64, order="C")

@@ -1,0 +1,81 @@
+"""States for methods to choose from, beside the same by direct formulas, and what a greedy batch must be."""
+
+import itertools
+import math
+
+import numpy as np
+from plain import PlainLaw, neighbours
+from scipy.stats import norm
+from states import state_of
+
+from law_ray.acquisition import optimum_estimate
+from law_ray.gp import GaussianProcess, Hyperparameters
+from law_ray.permutations import sample
+from law_ray.taken import Taken
+
+
+class Problem(PlainLaw):
+    """A posterior with pending points among those it is given, and the same by direct formulas."""
+
+    def __init__(self, n_items, seed, noise=None, n=7, decay=None):
+        rng = np.random.default_rng(seed)
+        everything = rng.permutation(np.array(list(itertools.permutations(range(n_items)))))
+        X, pending, also_taken = everything[:n], everything[n : n + 3], everything[n + 3 : n + 5]
+        gains = rng.normal(size=(n_items, n_items))
+        y = 5.0 + 3.0 * gains[np.arange(n_items), X].sum(axis=1)
+        drawn = 0.01 * math.exp(rng.uniform(0, 2)) if noise is None else noise
+        decay = math.exp(rng.uniform(-1, 1)) if decay is None else decay
+        h = Hyperparameters(decay, math.exp(rng.uniform(-1, 1)), drawn, rng.normal())
+        super().__init__(X, (y - y.mean()) / y.std(), h, pending)
+        self.posterior = GaussianProcess(self.X, y, self.h).condition(self.pending)
+        self.best = float(self.z.min())
+        self.busy = [tuple(p) for p in np.concatenate([X, pending, also_taken]).tolist()]
+        self.taken = Taken(permutations=np.array(self.busy))
+        self.candidates = everything
+
+    def state(self, seed=0, round=1):
+        return state_of(self.posterior, self.best, self.taken, seed=seed, round=round)
+
+    def optimum(self, best=None, batch=()):
+        """EST's estimate over all permutations, given the batch at its predicted mean."""
+        mean, variance = self.posterior.predict(self.candidates)
+        if len(batch):
+            variance = self.posterior.condition(np.array(batch)).predict(self.candidates)[1]
+        return optimum_estimate(mean, variance, self.best if best is None else best)
+
+    def prior_variance(self, A, batch):
+        return PlainLaw(self.X[:0], self.z[:0], self.h).variance(A, batch)
+
+    def est(self, A, optimum, batch=()):
+        return (optimum - self.mean(A)) / np.sqrt(self.variance(A, batch))
+
+    def ei(self, A, best, batch=()):
+        sigma = np.sqrt(self.variance(A, batch))
+        z = (best - self.mean(A)) / sigma
+        return np.maximum(sigma * (z * norm.cdf(z) + norm.pdf(z)), 1e-300)  # its logarithm will be taken
+
+    def ucb(self, A, batch_size, round, batch=()):
+        before = (round - 1) * batch_size + 1
+        beta = 2 * math.log(math.factorial(self.n_items) * math.pi**2 * before**2 / (6 * 0.1))
+        return -(self.mean(A) - math.sqrt(beta) * np.sqrt(self.variance(A, batch)))
+
+
+def assert_greedy(problem, batch, objective):
+    """Each point is free, and has the largest objective(permutations, batch so far) of all free ones; for n_items < 7.
+
+    In larger spaces, of all free ones that a swap leads to.
+    """
+    for b, point in enumerate(batch):
+        around = problem.candidates if problem.n_items < 7 else neighbours(point)
+        busy = {*problem.busy, *(tuple(p) for p in batch[:b].tolist())}
+        free = around[[tuple(p) not in busy for p in around.tolist()]]
+        values = objective(np.concatenate([point[None], free]), batch[:b])
+        assert tuple(point.tolist()) not in busy
+        assert values[0] >= values.max() - 1e-8
+
+
+def smooth_process(n_items, n):
+    rng = np.random.default_rng(n)
+    X = sample(n_items, n, rng)
+    y = rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
+    return GaussianProcess(X, y, Hyperparameters(1.0, 1.0, 1e-3, 0.0))
