@@ -41,6 +41,12 @@ class Problem(ABC):
         """The value of one permutation; `rng` is not used. Raises InputError for what is none."""
         return float(self._values(validate(permutation, self.n_items)[None])[0])
 
+    def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, float]:
+        """The best value known, and how far above it a permutation's value is, in per cent."""
+        if self.optimum is None:
+            return {}
+        return {"best_known": self.optimum, "gap_percent": 100.0 * (self(permutation) / self.optimum - 1.0)}
+
     @property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, of the kind of problem and its data."""
