@@ -42,10 +42,8 @@ class Problem(ABC):
         return float(self._values(validate(permutation, self.n_items)[None])[0])
 
     def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, float]:
-        """The best value known, and how far above it a permutation's value is, in per cent."""
-        if self.optimum is None:
-            return {}
-        return {"best_known": self.optimum, "gap_percent": 100.0 * (self(permutation) / self.optimum - 1.0)}
+        """The best value known, and how far above it a permutation's value is."""
+        return {} if self.optimum is None else {"best_known": self.optimum, "gap": self(permutation) - self.optimum}
 
     @property
     def fingerprint(self) -> str:

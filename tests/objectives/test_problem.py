@@ -83,5 +83,5 @@ def test_what_is_no_permutation_is_refused(kind: int, wrong: list[float]) -> Non
 def test_the_answer_names_the_best_known_value_and_the_gap_to_it() -> None:
     order = np.arange(N_ITEMS)
     with_optimum, without = QAP("qap:a", 24.0, np.eye(N_ITEMS), 5 * np.eye(N_ITEMS)), problems()[1]
-    assert with_optimum.explain(order, np.random.default_rng(0)) == {"best_known": 24.0, "gap_percent": 25.0}
+    assert with_optimum.explain(order, np.random.default_rng(0)) == {"best_known": 24.0, "gap": 6.0}
     assert without.explain(order, np.random.default_rng(0)) == {}
