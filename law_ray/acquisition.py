@@ -1,13 +1,15 @@
 """Acquisition functions and their weights. Larger is better; means, variances and values are those of the model."""
 
+import math
 from functools import cache
 
 import numpy as np
-from scipy.special import expit, log_ndtr
+from scipy.special import erfcx, expit, log_ndtr
 
 from law_ray.kernels import FloatArray
 
 N_NODES = 200  # of the quadratures
+DELTA = 0.1  # GP-UCB's bounds hold with probability 1 - DELTA: the experiments of Srinivas et al. (2010)
 
 
 def est(mean: FloatArray, variance: FloatArray, optimum_estimate: float) -> FloatArray:
@@ -37,6 +39,50 @@ def optimum_estimate(mean: FloatArray, variance: FloatArray, best: float, multip
     return best - half * float(weights @ -np.expm1(log_all_above))
 
 
+def log_ei(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
+    """The logarithm of EI(x) = E[max(best - f(x), 0)] = sigma(x) (z Phi(z) + phi(z)), z = (best - mu(x)) / sigma(x).
+
+    `best` is the least value so far (Jones, Schonlau and Welch, 1998). EI itself is 0 from z = -39 on, a plateau that
+    no climb leaves; its logarithm falls on, about as -z^2 / 2 (Ament et al., "Unexpected improvements to expected
+    improvement", 2023).
+    """
+    sigma = np.sqrt(variance)
+    return np.log(sigma) + _log_improvement((best - mean) / sigma)
+
+
+def _log_improvement(z: FloatArray) -> FloatArray:
+    """log(z Phi(z) + phi(z)), the improvement of a standard normal; relative error of the improvement below 1e-9."""
+    u = np.minimum(z, -1.0)
+    # phi(u) (1 + u Phi(u) / phi(u)), and far out, where the sum cancels, the first terms of its asymptotic series.
+    mills = math.sqrt(0.5 * math.pi) * erfcx(-u / math.sqrt(2.0))
+    series = u**-2 * (1.0 - 3.0 * u**-2 + 15.0 * u**-4)
+    ratio = np.where(u < -100.0, series, 1.0 + u * mills)
+    tail = -0.5 * u**2 - 0.5 * math.log(2.0 * math.pi) + np.log(ratio)
+    near = np.maximum(z, -1.0)
+    density = np.exp(-0.5 * near**2) / math.sqrt(2.0 * math.pi)
+    return np.where(z < -1.0, tail, np.log(near * np.exp(log_ndtr(near)) + density))
+
+
+def log_pi(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
+    """The logarithm of PI(x) = P(f(x) < best) = Phi((best - mu(x)) / sigma(x)) (Kushner, 1964), sound in its tail."""
+    return log_ndtr((best - mean) / np.sqrt(variance))
+
+
+def ucb(mean: FloatArray, variance: FloatArray, beta: float) -> FloatArray:
+    """GP-UCB for a minimum: the negative lower bound -(mu(x) - sqrt(beta) sigma(x)) (Srinivas et al., 2010)."""
+    return math.sqrt(beta) * np.sqrt(variance) - mean
+
+
+def ucb_beta(n_items: int, round: int, batch_size: int) -> float:
+    """GP-UCB's beta_t = 2 log(|X| pi^2 ((t - 1) B + 1)^2 / (6 DELTA)), |X| = n_items! (paper, Theorem 1).
+
+    The bounds mu(x) -+ sqrt(beta_t) sigma(x) then hold at all x of all rounds `round` = t = 1, 2, ... with probability
+    1 - DELTA, as if each point of the earlier batches, of B = `batch_size` points, had been a round of its own.
+    """
+    log_size = math.lgamma(n_items + 1)
+    return 2.0 * (log_size + 2.0 * math.log(math.pi * ((round - 1) * batch_size + 1)) - math.log(6.0 * DELTA))
+
+
 @cache
 def gauss_legendre() -> tuple[FloatArray, FloatArray]:
     """Nodes and weights, each (N_NODES,), of the quadrature over [-1, 1]."""
@@ -46,3 +92,11 @@ def gauss_legendre() -> tuple[FloatArray, FloatArray]:
 def sigmoid_weight(acquisition: FloatArray) -> FloatArray:
     """w(a) = 0.01 + 0.99 / (1 + exp(-0.2 a)), LAW-EST's weight: positive, increasing, bounded (paper, Section 4)."""
     return 0.01 + 0.99 * expit(0.2 * acquisition)
+
+
+def ei_weight(log_improvement: FloatArray) -> FloatArray:
+    """w(a) = 0.01 + a of a = EI, from log EI: LAW-EI's weight (paper, Section 4).
+
+    It is not bounded above, so it is no weight function as Definition 1 has it, and the regret bound does not hold.
+    """
+    return 0.01 + np.exp(log_improvement)

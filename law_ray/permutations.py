@@ -56,3 +56,25 @@ def swap_neighbours(permutations: IntArray) -> IntArray:
     swapped[rows, first] = second
     swapped[rows, second] = first
     return permutations[:, swapped]
+
+
+def insertion_neighbours(permutations: IntArray) -> IntArray:
+    """The neighbours of each permutation under taking one item out and putting it back at another position.
+
+    Shape (m, n_items) -> (m, (n_items - 1)^2, n_items).
+    """
+    k = np.arange(permutations.shape[1])
+    start, end = np.nonzero((k[:, None] != k) & (k[:, None] != k + 1))  # one position back is the item there forward
+    start, end = start[:, None], end[:, None]
+    source = k + ((start <= k) & (k < end)) - ((end < k) & (k <= start))
+    return permutations[:, np.where(k == end, start, source)]
+
+
+def reversal_neighbours(permutations: IntArray) -> IntArray:
+    """The neighbours of each permutation under reversing the items between two positions, these included.
+
+    Shape (m, n_items) -> (m, n_items (n_items - 1) / 2, n_items).
+    """
+    k = np.arange(permutations.shape[1])
+    first, last = (end[:, None] for end in np.triu_indices(len(k), 1))
+    return permutations[:, np.where((first <= k) & (k <= last), first + last - k, k)]

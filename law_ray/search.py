@@ -14,6 +14,7 @@ maximum.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,28 +35,46 @@ LEAST_GAIN = 1e-9  # less than the rounding of a score is no gain: a climb could
 class Landscape:
     """What a climb walks on: value(mean, variance, variance given the batch) of each permutation, larger is better.
 
-    `given_batch` is `posterior` with further points; its variance is the third argument. For given other arguments the
-    value must be monotone in either variance.
+    The variance of `given_batch` is the third argument: `posterior` with further points, or, where the gauge is the
+    `prior`, the prior with those points alone. For given other arguments the value must be monotone in either variance.
     """
 
     posterior: GaussianProcess
     given_batch: GaussianProcess
     value: Value
+    prior: bool = False
 
     def __call__(self, permutations: IntArray) -> FloatArray:
         """The values (m,) of (m, n_items) permutations; O(n^2) each."""
-        return self.at(position_distances(positions_of(permutations), self.given_batch.positions))
+        return self.at(position_distances(positions_of(permutations), self.points))
+
+    @cached_property
+    def points(self) -> Int32Array:
+        """(n, n_items) positions of what is conditioned on: the data, and then the batch."""
+        points = self.given_batch.positions
+        return np.concatenate([self.posterior.positions, points]) if self.prior else points
+
+    @property
+    def gauged(self) -> slice:
+        """Which of `points` are those of `given_batch`."""
+        return slice(len(self.posterior.X) if self.prior else 0, None)
 
     def at(self, distances: Int32Array) -> FloatArray:
-        """The values (m,) at given distances (m, n) to the points."""
-        return self.value(*self.moments(self.given_batch.whiten_distances(distances)))
+        """The values (m,) at given distances (m, n) to `points`."""
+        return self.value(*self.moments(distances))
 
-    def moments(self, V: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean, variance and variance given the batch, each (m,), from the whitened covariances of `given_batch`."""
-        V_data = V[: len(self.posterior.X)]
+    def moments(self, distances: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, variance and variance given the batch, each (m,), at given distances (m, n) to `points`."""
+        V_data, V = self.whiten(distances)
         variance = self.posterior.variance_from(V_data)
         given_batch = variance if self.given_batch is self.posterior else self.given_batch.variance_from(V)
         return self.posterior.mean_from(V_data), variance, given_batch
+
+    def whiten(self, distances: Int32Array) -> tuple[FloatArray, FloatArray]:
+        """The whitened covariances with the points of `posterior`, and with those of `given_batch`."""
+        n = len(self.posterior.X)
+        V = self.given_batch.whiten_distances(distances[:, self.gauged])
+        return self.posterior.whiten_distances(distances[:, :n]) if self.prior else V[:n], V
 
 
 def maximise(
@@ -107,7 +126,7 @@ class _Climbers:
         self._landscape = landscape
         self._taken = taken
         self._constraints = constraints
-        points = landscape.given_batch.positions
+        points = landscape.points
         self._P_T = np.ascontiguousarray(points.T)
         self._a, self._b = (items.astype(np.int32) for items in np.triu_indices(points.shape[1], 1))
         self.q = positions_of(starts)
@@ -159,7 +178,7 @@ class _Climbers:
         if not together:
             return
         Q = np.array([q for _, q in together])
-        distances = position_distances(Q, self._landscape.given_batch.positions)
+        distances = position_distances(Q, self._landscape.points)
         values = np.where(self._constraints.allows_positions(Q), self._landscape.at(distances), -np.inf)
         for (climber, q), value, distance in zip(together, values, distances, strict=True):
             if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._taken:
@@ -193,19 +212,19 @@ class _Climbers:
 
     def _bounds(self, active: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of every swap the mean (m, n_swaps), and the bounds of the two variances, each (2, m, n_swaps): low, high."""
-        posterior, given_batch = self._landscape.posterior, self._landscape.given_batch
+        landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
         n, m = len(posterior.X), len(active)
-        V = given_batch.whiten_distances(self.distances[active])
-        weights = np.zeros((m, 3, len(given_batch.X)))
+        V_data, V = landscape.whiten(self.distances[active])
+        weights = np.zeros((m, 3, len(landscape.points)))
         weights[:, 0, :n] = posterior.mean_weights
-        weights[:, 1, :n] = posterior.unwhiten(V[:n]).T
-        weights[:, 2] = weights[:, 1] if given_batch is posterior else given_batch.unwhiten(V).T
+        weights[:, 1, :n] = posterior.unwhiten(V_data).T
+        weights[:, 2, landscape.gauged] = weights[:, 1] if given_batch is posterior else given_batch.unwhiten(V).T
         q = self.q[active]
         sums = swap_sums(q, self._P_T, self.distances[active], weights, posterior.kernel_values, self._a, self._b)
         prior = posterior.hyperparameters.signal_variance
         slack = 2.0 * (prior - posterior.kernel_values[2 * np.abs(q[:, self._a] - q[:, self._b])])
         variances = []
-        for V_part, weighted in ((V[:n], sums[..., 1]), (V, sums[..., 2])):
+        for V_part, weighted in ((V_data, sums[..., 1]), (V, sums[..., 2])):
             high = prior + np.einsum("ij,ij->j", V_part, V_part)[:, None] - 2.0 * weighted
             variances.append(np.clip([high - slack, high], posterior.least_variance, prior))
         return posterior.hyperparameters.mean + sums[..., 0], variances[0], variances[1]
@@ -226,7 +245,7 @@ class _Climbers:
     ) -> tuple[Int32Array, FloatArray]:
         """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], whose bounds are in row rows[i]."""
         distances = swap_distances(self.q, self._P_T, self.distances, climbers, self._a[swaps], self._b[swaps])
-        mean, *variances = self._landscape.moments(self._landscape.given_batch.whiten_distances(distances))
+        mean, *variances = self._landscape.moments(distances)
         for i, (variance, (low, high)) in enumerate(zip(variances, bounds[1:], strict=True)):
             low, width = low[rows, swaps], (high - low)[rows, swaps]
             wide = width > 1e-12

@@ -1,4 +1,4 @@
-"""States for methods to choose from, around a given posterior."""
+"""States for methods to choose from, with a given posterior or none."""
 
 import numpy as np
 
@@ -15,3 +15,15 @@ def state_of(posterior, best=None, taken=None, constraints=None, seed=0, round=1
     taken = Taken(permutations=X) if taken is None else taken
     constraints = Constraints(X.shape[1]) if constraints is None else constraints
     return State(X, y, round, taken, constraints, np.random.default_rng(seed), lambda: posterior)
+
+
+def state_after(X, y, taken=None, constraints=None, seed=0):
+    """The state after the data, for a method without a model."""
+    X = np.asarray(X)
+    taken = Taken(permutations=X) if taken is None else taken
+    constraints = Constraints(X.shape[1]) if constraints is None else constraints
+    return State(X, np.asarray(y, dtype=float), 1, taken, constraints, np.random.default_rng(seed), _no_model)
+
+
+def _no_model():
+    raise AssertionError("a method without a model has fitted one")

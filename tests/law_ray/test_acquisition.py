@@ -1,11 +1,22 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from law_ray.acquisition import est, optimum_estimate, sigmoid_weight
+from law_ray.acquisition import (
+    DELTA,
+    ei_weight,
+    est,
+    log_ei,
+    log_pi,
+    optimum_estimate,
+    sigmoid_weight,
+    ucb,
+    ucb_beta,
+)
 
 
 def integrated_optimum(mean, sigma, best):
@@ -93,3 +104,74 @@ def test_weight_increases_between_its_bounds():
 
 def test_weight_stays_within_its_bounds_at_extreme_acquisitions():
     np.testing.assert_allclose(sigmoid_weight(np.array([-1e300, 1e300])), [0.01, 1.0], rtol=1e-15)
+
+
+def integrated_improvement(mean, sigma, best):
+    """integral from 0 to inf of P(f < best - t) dt, the tail formula of E[max(best - f, 0)]."""
+    return quad(lambda t: norm.cdf((best - t - mean) / sigma), 0, np.inf, epsabs=0, epsrel=1e-11)[0]
+
+
+@pytest.mark.parametrize("z", [-6.0, -3.0, -1.01, -1.0, -0.99, -0.3, 0.0, 0.7, 4.0, 9.0])
+@pytest.mark.parametrize("sigma", [0.02, 1.0, 7.0])
+def test_expected_improvement_is_the_integral_that_defines_it(z, sigma):
+    best = -0.4
+    mean = best - z * sigma
+    found = np.exp(log_ei(np.array([mean]), np.array([sigma**2]), best))
+    assert found[0] == pytest.approx(integrated_improvement(mean, sigma, best), rel=1e-8)
+
+
+@pytest.mark.parametrize("z", [-12.0, -99.0, -101.0, -3000.0])
+def test_expected_improvement_far_in_its_tail_is_the_integral_with_its_density_taken_out(z):
+    """EI / (sigma phi(z)) = integral from 0 to inf of t exp(z t - t^2 / 2) dt, here with t = s / |z|."""
+    scaled = quad(lambda s: s * np.exp(-s - 0.5 * (s / z) ** 2), 0, 60, epsabs=0, epsrel=1e-12)[0] / z**2
+    expected = norm.logpdf(z) + np.log(scaled) + np.log(2.0)
+    assert log_ei(np.array([-2.0 * z]), np.array([4.0]), 0.0)[0] == pytest.approx(expected, abs=1e-8)
+
+
+def test_expected_improvement_rises_with_a_lower_mean_and_with_the_variance_everywhere():
+    z = np.concatenate([-np.geomspace(1e9, 1e-3, 4000), np.geomspace(1e-3, 1e9, 4000)])
+    improvement = log_ei(-z, np.ones_like(z), 0.0)
+    assert np.isfinite(improvement).all()
+    assert np.all(np.diff(improvement) > 0)
+    for mean in (-3.0, 0.0, 3.0):
+        variance = np.geomspace(1e-12, 1e4, 400)
+        assert np.all(np.diff(log_ei(np.full(400, mean), variance, 0.0)) > -1e-12)
+
+
+def test_expected_improvement_at_the_least_variance_is_how_far_the_mean_is_below_the_best():
+    found = np.exp(log_ei(np.array([-2.0, 0.5]), np.full(2, 1e-24), 1.0))
+    np.testing.assert_allclose(found, [3.0, 0.5], rtol=1e-12)
+
+
+def test_probability_of_improvement_is_the_normal_probability_and_sound_in_its_tail():
+    mean, sigma, best = np.array([-1.0, 0.3, 2.0]), np.array([0.5, 1.0, 0.1]), 0.2
+    np.testing.assert_allclose(np.exp(log_pi(mean, sigma**2, best)), norm.cdf(best, mean, sigma), rtol=1e-12)
+    far = log_pi(np.geomspace(10, 1e6, 100), np.ones(100), 0.0)
+    assert np.isfinite(far).all()
+    assert np.all(np.diff(far) < 0)
+
+
+def test_ucb_is_minus_the_value_that_lies_sqrt_beta_deviations_below_the_mean():
+    mean, variance = np.array([1.0, -3.0]), np.array([4.0, 0.25])
+    np.testing.assert_allclose(ucb(mean, variance, 9.0), [-(1.0 - 3.0 * 2.0), -(-3.0 - 3.0 * 0.5)], rtol=1e-15)
+
+
+@pytest.mark.parametrize(("round", "batch_size"), [(1, 1), (1, 20), (7, 1), (4, 5)])
+def test_beta_is_the_papers_formula(round, batch_size):
+    exact = 2 * math.log(math.factorial(10) * math.pi**2 * ((round - 1) * batch_size + 1) ** 2 / (6 * DELTA))
+    assert ucb_beta(10, round, batch_size) == pytest.approx(exact, rel=1e-13)
+
+
+def test_bounds_with_beta_fail_with_probability_delta_at_most():
+    """The sum over all x and rounds of what the proof bounds them by, exp(-beta_t / 2), is below DELTA."""
+    failing = sum(math.factorial(6) * math.exp(-ucb_beta(6, t, 1) / 2) for t in range(1, 20_000))
+    assert 0.99 * DELTA < failing <= DELTA
+
+
+def test_beta_of_many_items_is_finite():
+    assert 2 * 5000 * math.log(5000 / math.e) < ucb_beta(5000, 100, 200) < 2 * 5000 * math.log(5000)
+
+
+def test_weight_of_expected_improvement_is_the_papers_and_never_zero():
+    np.testing.assert_allclose(ei_weight(np.log([0.02, 1.0, 30.0])), [0.03, 1.01, 30.01], rtol=1e-14)
+    assert ei_weight(np.array([-1e6]))[0] == 0.01

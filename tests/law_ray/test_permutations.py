@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from law_ray import InputError
-from law_ray.permutations import enumerate_all, invert, sample, swap_neighbours, validate
+from law_ray.permutations import (
+    enumerate_all,
+    insertion_neighbours,
+    invert,
+    reversal_neighbours,
+    sample,
+    swap_neighbours,
+    validate,
+)
 
 some_permutation = st.integers(1, 9).flatmap(lambda n_items: st.permutations(range(n_items)))
 
@@ -102,6 +110,33 @@ def test_neighbours_are_all_permutations_that_differ_in_two_positions(n_items):
     for permutation, around in zip(everything, neighbours.tolist(), strict=True):
         expected = [list(p) for p in everything if sum(a != b for a, b in zip(p, permutation, strict=True)) == 2]
         assert sorted(around) == expected  # as lists: a neighbour met twice would show
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5, 6])
+def test_insertion_neighbours_are_all_results_of_moving_one_item_once_each(n_items):
+    permutations = sample(n_items, 3, np.random.default_rng(n_items))
+    neighbours = insertion_neighbours(permutations)
+    assert neighbours.shape == (3, (n_items - 1) ** 2, n_items)
+    for permutation, around in zip(permutations.tolist(), neighbours.tolist(), strict=True):
+        expected = set()
+        for item, position in itertools.product(range(n_items), repeat=2):
+            rest = [other for other in permutation if other != item]
+            expected.add((*rest[:position], item, *rest[position:]))
+        assert sorted(map(tuple, around)) == sorted(expected - {tuple(permutation)})
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5, 6])
+def test_reversal_neighbours_are_all_results_of_reversing_a_segment_once_each(n_items):
+    permutations = sample(n_items, 3, np.random.default_rng(n_items))
+    neighbours = reversal_neighbours(permutations)
+    assert neighbours.shape == (3, math.comb(n_items, 2), n_items)
+    for permutation, around in zip(permutations.tolist(), neighbours.tolist(), strict=True):
+        expected = [
+            permutation[:first] + permutation[first:stop][::-1] + permutation[stop:]
+            for first, stop in itertools.combinations(range(n_items + 1), 2)
+            if stop - first > 1
+        ]
+        assert sorted(around) == sorted(expected)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 5])

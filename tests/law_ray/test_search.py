@@ -47,7 +47,7 @@ class Table:
 class Problem:
     """A landscape of LAW-EST and the same by direct formulas; first point of a batch, or a later one."""
 
-    def __init__(self, seed, n_items=9, n=30, in_batch=2, n_taken=0):
+    def __init__(self, seed, n_items=9, n=30, in_batch=2, n_taken=0, prior=False):
         rng = np.random.default_rng(seed)
         gains = rng.normal(size=(n_items, n_items))
         X = sample(n_items, n, rng)
@@ -56,9 +56,13 @@ class Problem:
         self.batch = sample(n_items, in_batch, rng)
         self.optimum = -3.0
         self.plain = PlainLaw(X, (y - y.mean()) / y.std(), h)
+        self.gauge = PlainLaw(X[:0], np.zeros(0), h) if prior else self.plain
         posterior = GaussianProcess(X, y, h)
-        given_batch = posterior.condition(self.batch) if in_batch else posterior
-        self.landscape = Landscape(posterior, given_batch, self.gain if in_batch else self.first)
+        if prior:
+            given_batch = GaussianProcess(self.batch, np.zeros(in_batch), h)
+        else:
+            given_batch = posterior.condition(self.batch) if in_batch else posterior
+        self.landscape = Landscape(posterior, given_batch, self.gain if in_batch else self.first, prior)
         self.starts = np.concatenate([X[:4], sample(n_items, 8, rng)])
         self.taken = Taken(permutations=[*X, *self.batch, *sample(n_items, n_taken, rng)])
 
@@ -70,7 +74,12 @@ class Problem:
         return np.log(given_batch) + 2 * np.log(0.01 + 0.99 / (1 + np.exp(-0.2 * acquisition)))
 
     def direct(self, permutations):
-        return self.plain.objective(permutations, self.optimum, self.batch)
+        acquisition, weight = self.plain.weight(permutations, self.optimum)
+        return (
+            np.log(self.gauge.variance(permutations, self.batch)) + 2 * np.log(weight)
+            if self.batch.size
+            else acquisition
+        )
 
 
 def best_climb(landscape, starts, taken, constraints=None):
@@ -79,36 +88,37 @@ def best_climb(landscape, starts, taken, constraints=None):
 
 
 in_batch = pytest.mark.parametrize("in_batch", [0, 1, 4])
+gauges = pytest.mark.parametrize(("in_batch", "prior"), [(0, False), (1, False), (4, False), (1, True), (4, True)])
 
 
-@in_batch
+@gauges
 @pytest.mark.parametrize("seed", range(5))
-def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, seed):
-    problem = Problem(seed, in_batch=in_batch)
+def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, prior, seed):
+    problem = Problem(seed, in_batch=in_batch, prior=prior)
     permutations = sample(9, 50, np.random.default_rng(1))
     np.testing.assert_allclose(problem.landscape(permutations), problem.direct(permutations), rtol=0, atol=1e-8)
 
 
-@in_batch
+@gauges
 @pytest.mark.parametrize("seed", range(10))
-def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, seed):
-    problem = Problem(seed, in_batch=in_batch)
+def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, seed):
+    problem = Problem(seed, in_batch=in_batch, prior=prior)
     climbers = _Climbers(problem.landscape, problem.starts, problem.taken, Constraints(9))
     active = np.arange(len(climbers.q))
     mean, *bounds = climbers._bounds(active)
     for climber in active:
         around = np.array([invert(climbers._swapped(climber, s).astype(int)) for s in range(mean.shape[1])])
         np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
-        for (low, high), batch in zip(bounds, ((), problem.batch), strict=True):
-            variance = problem.plain.variance(around, batch)
+        for (low, high), plain, batch in zip(bounds, (problem.plain, problem.gauge), ((), problem.batch), strict=True):
+            variance = plain.variance(around, batch)
             assert np.all(low[climber] <= variance + 1e-8)
             assert np.all(variance <= high[climber] + 1e-8)
 
 
-@in_batch
+@gauges
 @pytest.mark.parametrize("seed", range(8))
-def test_a_climb_ends_at_a_free_local_maximum_of_the_value_it_says(in_batch, seed):
-    problem = Problem(seed, in_batch=in_batch, n_taken=300)
+def test_a_climb_ends_at_a_free_local_maximum_of_the_value_it_says(in_batch, prior, seed):
+    problem = Problem(seed, in_batch=in_batch, n_taken=300, prior=prior)
     end, value = best_climb(problem.landscape, problem.starts, problem.taken)
     assert end not in problem.taken
     assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)

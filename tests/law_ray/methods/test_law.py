@@ -1,42 +1,16 @@
 import itertools
-import math
 
 import numpy as np
 import pytest
-from plain import PlainLaw
+from problems import Problem, assert_greedy, smooth_process
 from states import state_of
 
 from law_ray.acquisition import optimum_estimate
 from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess, Hyperparameters
-from law_ray.methods import law
+from law_ray.methods import METHODS, greedy, law
 from law_ray.permutations import enumerate_all, sample
-from law_ray.search import Landscape
 from law_ray.taken import Taken
-
-
-class Problem(PlainLaw):
-    """A posterior with pending points among those it is given, and the same by direct formulas."""
-
-    def __init__(self, n_items, seed, noise=None):
-        rng = np.random.default_rng(seed)
-        everything = rng.permutation(np.array(list(itertools.permutations(range(n_items)))))
-        X, pending, also_taken = everything[:7], everything[7:10], everything[10:12]
-        gains = rng.normal(size=(n_items, n_items))
-        y = 5.0 + 3.0 * gains[np.arange(n_items), X].sum(axis=1)
-        drawn = 0.01 * math.exp(rng.uniform(0, 2)) if noise is None else noise
-        h = Hyperparameters(math.exp(rng.uniform(-1, 1)), math.exp(rng.uniform(-1, 1)), drawn, rng.normal())
-        super().__init__(X, (y - y.mean()) / y.std(), h, pending)
-        self.posterior = GaussianProcess(self.X, y, self.h).condition(self.pending)
-        self.best = float(self.z.min())
-        self.busy = [tuple(p) for p in np.concatenate([X, pending, also_taken]).tolist()]
-        self.taken = Taken(permutations=np.array(self.busy))
-        self.candidates = everything
-        self.free = np.array([tuple(p) not in self.busy for p in everything.tolist()])
-
-    def choose(self, batch_size, seed=0):
-        constraints = Constraints(self.X.shape[1])
-        return law.law_est(state_of(self.posterior, self.best, self.taken, constraints, seed), batch_size)
 
 
 @pytest.fixture
@@ -56,28 +30,50 @@ def optimum(monkeypatch):
 problems = pytest.mark.parametrize(("n_items", "seed"), [(n_items, seed) for n_items in (4, 5, 6) for seed in range(4)])
 
 
-@problems
-def test_each_point_is_the_greedy_choice_of_enumeration(n_items, seed, optimum):
+ROUND = 4
+
+
+def sigmoid(a):
+    return 0.01 + 0.99 / (1 + np.exp(-0.2 * a))
+
+
+def plain(problem, method, batch_size):
+    """The acquisition and its weight, by direct formulas, as functions of permutations."""
+    if method.endswith("-ei"):
+        return lambda A: np.log(problem.ei(A, problem.best)), lambda a: 0.01 + np.exp(a)
+    if method.endswith("-est"):
+        optimum = problem.optimum()
+        return lambda A: problem.est(A, optimum), sigmoid
+    everywhere = problem.ucb(problem.candidates, batch_size, ROUND)
+    return (
+        lambda A: problem.ucb(A, batch_size, ROUND),
+        lambda a: sigmoid((a - everywhere.mean()) / everywhere.std()),
+    )
+
+
+@pytest.mark.parametrize("method", ["law-est", "law-ei", "law-ucb", "law-prior-est", "law-prior-ei"])
+@pytest.mark.parametrize(("n_items", "seed", "batch_size"), [(4, 0, 4), (5, 1, 5), (6, 2, 5), (6, 3, 5), (8, 0, 3)])
+def test_each_point_is_the_greedy_choice_by_direct_formulas(method, n_items, seed, batch_size):
     problem = Problem(n_items, seed)
-    batch = problem.choose(5)
-    for b, point in enumerate(batch):
-        objective = problem.objective(problem.candidates, optimum["estimate"], batch[:b])
-        free = problem.free & ~np.any([np.all(problem.candidates == x, axis=1) for x in [*batch[:b], [-1]]], axis=0)
-        chosen = np.all(problem.candidates == point, axis=1)
-        assert free[chosen].all()
-        assert objective[chosen][0] >= objective[free].max() - 1e-9
+    acquisition, weight = plain(problem, method, batch_size)
+    gauge = problem.prior_variance if "prior" in method else problem.variance
+
+    def objective(A, batch):
+        return np.log(gauge(A, batch)) + 2 * np.log(weight(acquisition(A))) if len(batch) else acquisition(A)
+
+    assert_greedy(problem, METHODS[method](problem.state(round=ROUND), batch_size), objective)
 
 
 @problems
 def test_searched_objectives_are_the_direct_formulas_everywhere(n_items, seed, optimum, monkeypatch):
     problem, searched = Problem(n_items, seed), []
 
-    def spy(score, known, taken, constraints, rng, proven, original=law.maximise):
+    def spy(score, known, taken, constraints, rng, proven, original=greedy.maximise):
         searched.append(score(problem.candidates))
         return original(score, known, taken, constraints, rng, proven)
 
-    monkeypatch.setattr(law, "maximise", spy)
-    batch = problem.choose(4)
+    monkeypatch.setattr(greedy, "maximise", spy)
+    batch = law.law_est(problem.state(), 4)
     assert len(searched) == 4
     for b, values in enumerate(searched):
         expected = problem.objective(problem.candidates, optimum["estimate"], batch[:b])
@@ -87,7 +83,7 @@ def test_searched_objectives_are_the_direct_formulas_everywhere(n_items, seed, o
 @problems
 def test_optimum_is_estimated_from_the_posterior_at_permutations_and_the_best_value(n_items, seed, optimum):
     problem = Problem(n_items, seed)
-    problem.choose(1)
+    law.law_est(problem.state(), 1)
     assert optimum["best"] == pytest.approx(problem.best)
     sampled = np.column_stack([optimum["mean"], optimum["variance"]])
     everywhere = np.column_stack([problem.mean(problem.candidates), problem.variance(problem.candidates)])
@@ -97,7 +93,7 @@ def test_optimum_is_estimated_from_the_posterior_at_permutations_and_the_best_va
 @problems
 def test_gains_with_noise_multiply_to_the_determinant_of_the_noisy_posterior(n_items, seed):
     problem = Problem(n_items, seed)
-    batch = problem.choose(5)
+    batch = law.law_est(problem.state(), 5)
     gains, given_batch = [], problem.posterior
     for point in batch:
         gains.append(given_batch.predict(point[None])[1][0] + problem.h.noise)
@@ -111,13 +107,13 @@ def test_gains_with_noise_multiply_to_the_determinant_of_the_noisy_posterior(n_i
 def test_gains_without_noise_multiply_to_the_determinant_of_the_acquisition_weighted_kernel(seed, optimum, monkeypatch):
     problem, gains = Problem(5, seed, noise=1e-10), []
 
-    def spy(score, known, taken, constraints, rng, proven, original=law.maximise):
+    def spy(score, known, taken, constraints, rng, proven, original=greedy.maximise):
         point = original(score, known, taken, constraints, rng, proven)
         gains.append(score(point)[0])
         return point
 
-    monkeypatch.setattr(law, "maximise", spy)
-    batch = problem.choose(5)
+    monkeypatch.setattr(greedy, "maximise", spy)
+    batch = law.law_est(problem.state(), 5)
     _, weight = problem.weight(batch, optimum["estimate"])
     given = np.concatenate([problem.X, problem.pending])
     weighted = weight[:, None] * problem.covariance(given, batch, batch) * weight
@@ -128,7 +124,7 @@ def test_gains_without_noise_multiply_to_the_determinant_of_the_acquisition_weig
 @problems
 def test_batch_is_distinct_and_never_taken(n_items, seed):
     problem = Problem(n_items, seed)
-    batch = problem.choose(8)
+    batch = law.law_est(problem.state(), 8)
     rows = {tuple(p) for p in batch.tolist()}
     assert len(rows) == 8
     assert not rows & set(problem.busy)
@@ -137,23 +133,8 @@ def test_batch_is_distinct_and_never_taken(n_items, seed):
 
 def test_whole_small_space_can_be_one_batch():
     problem = Problem(4, 0)
-    rows = {tuple(p) for p in problem.choose(12).tolist()}
+    rows = {tuple(p) for p in law.law_est(problem.state(), 12).tolist()}
     assert rows == set(itertools.permutations(range(4))) - set(problem.busy)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_batch_of_a_large_space_consists_of_free_local_maxima(seed, optimum):
-    problem = Problem(8, seed)
-    batch = problem.choose(3)
-    for b, point in enumerate(batch):
-        around = np.tile(point, (28, 1))
-        for row, (i, j) in zip(around, itertools.combinations(range(8), 2), strict=True):
-            row[[i, j]] = row[[j, i]]
-        busy = {*problem.busy, *(tuple(p) for p in batch[:b].tolist())}
-        free = [tuple(p) not in busy for p in around.tolist()]
-        values = problem.objective(np.concatenate([point[None], around[free]]), optimum["estimate"], batch[:b])
-        assert tuple(point.tolist()) not in busy
-        assert values[0] >= values.max() - 1e-8
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -183,51 +164,18 @@ def test_the_optimum_estimate_is_that_of_a_hundred_thousand_permutations(n_items
     assert np.mean(found) == pytest.approx(np.mean(whole), abs=0.05)
 
 
-def smooth_process(n_items, n):
-    rng = np.random.default_rng(n)
-    X = sample(n_items, n, rng)
-    y = rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
-    return GaussianProcess(X, y, Hyperparameters(1.0, 1.0, 1e-3, 0.0))
-
-
-def test_the_moments_of_a_pool_are_those_of_the_posterior_given_the_batch():
-    process, rng = smooth_process(9, 30), np.random.default_rng(0)
-    points, added = sample(9, 3, rng), sample(9, 4, rng)
-    pool, given_batch = law.Pool(process, [process.X, sample(9, 50, rng)], 5), process
-    for b, point in enumerate(points):
-        if b == 1:
-            pool.add(given_batch, list(added))
-        pool.condition(given_batch, point)
-        given_batch = given_batch.condition(point[None])
-    mean, variance = process.predict(pool._permutations)
-    assert pool._permutations[-4:].tolist() == added.tolist()
-    np.testing.assert_allclose(pool._mean, mean, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(pool._variance, variance, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(pool._given_batch, given_batch.predict(pool._permutations)[1], rtol=0, atol=1e-10)
-
-
-def test_starts_are_the_best_of_each_source_and_others():
-    process = smooth_process(9, 30)
-    drawn = sample(9, 50, np.random.default_rng(1))
-    pool = law.Pool(process, [process.X, drawn], 1)
-    landscape = Landscape(process, process, lambda mean, variance, given_batch: -mean)
-    starts = {tuple(p) for p in pool.starts(landscape, np.random.default_rng(0)).tolist()}
-    for source in (process.X, drawn):
-        best = source[np.argsort(process.predict(source)[0])[: law.N_GOOD]]
-        assert {tuple(p) for p in best.tolist()} <= starts
-        assert len(starts & {tuple(p) for p in source.tolist()}) > law.N_GOOD
-
-
+@pytest.mark.parametrize("prior", [False, True])
 @pytest.mark.parametrize("n", [40, 41, 42])
-def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(n, monkeypatch):
-    """By log det of the noisy posterior and the weights, the objective of the whole batch, on average over seeds."""
+def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(n, prior, monkeypatch):
+    """By log det of the noisy gauge and the weights, the objective of the whole batch, on average over seeds."""
     process, size = smooth_process(10, n), 30
+    choose, covariance = (law.law_prior_est, process.kernel) if prior else (law.law_est, process.posterior)
     optimum = law.estimate_optimum(process, -2.0, Constraints(10), np.random.default_rng(0))
 
     def objective(seed):
-        batch = law.law_est(state_of(process, -2.0, seed=seed), size)
+        batch = choose(state_of(process, -2.0, seed=seed), size)
         mean, variance = process.predict(batch)
-        noisy = process.posterior(batch, batch) + process.hyperparameters.noise * np.eye(size)
+        noisy = covariance(batch, batch) + process.hyperparameters.noise * np.eye(size)
         return np.linalg.slogdet(noisy)[1] + 2 * np.log(law.sigmoid_weight(law.est(mean, variance, optimum))).sum()
 
     pooled = [objective(seed) for seed in range(4)]
@@ -257,11 +205,11 @@ def test_a_batch_and_all_that_is_looked_at_keep_the_constraints(known, batch_siz
     constraints = Constraints(*known)
     process, pooled = constrained_process(constraints), []
 
-    def spy(pool, *arguments, original=law.Pool.best):
+    def spy(pool, *arguments, original=greedy.Pool.best):
         pooled.append(pool._permutations)
         return original(pool, *arguments)
 
-    monkeypatch.setattr(law.Pool, "best", spy)
+    monkeypatch.setattr(greedy.Pool, "best", spy)
     taken = Taken(permutations=process.X)
     batch = law.law_est(state_of(process, -2.0, taken, constraints), batch_size)
     assert len(np.unique(batch, axis=0)) == batch_size
