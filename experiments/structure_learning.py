@@ -3,7 +3,7 @@
 `python -m experiments.structure_learning` runs what is missing of all methods, one run a CPU, and writes
 results/structure_learning.md anew. A finished run is a row, or two, of results/structure_learning.csv; one that was
 interrupted, or failed, begins again next time. `--seeds 0` reports the rows there are and the climbs, `--quick` plays
-three rounds of one seed, apart from the results.
+one round of one seed, apart from the results.
 
 As in the paper: 10,000 rows of data, the skeleton of its independence tests, its estimate of the regret, batches of 20,
 20 random orderings to begin with that all methods share and that begin the population of the genetic algorithm, which
@@ -78,14 +78,14 @@ class Effort:
 
 
 PAPER = Effort(evaluations=620, restarts=30, fresh=20)
-QUICK, QUICK_EFFORT = Path("law-ray-runs") / "structure-learning-quick", Effort(80, 1, 2)
+QUICK, QUICK_EFFORT = Path("law-ray-runs") / "structure-learning-quick", Effort(40, 1, 2)
 
 
 @click.command()
 @click.option("--networks", multiple=True, type=click.Choice(NETWORKS), default=NETWORKS, show_default=True)
 @click.option("--methods", multiple=True, type=click.Choice(list(METHODS)), default=TABLE_2, show_default=True)
 @click.option("--seeds", type=click.IntRange(0), default=SEEDS, show_default=True, help="How many, from 0.")
-@click.option("--quick", is_flag=True, help="Three rounds of one seed, reported in law-ray-runs.")
+@click.option("--quick", is_flag=True, help="One round of one seed, reported in law-ray-runs.")
 def main(networks: tuple[str, ...], methods: tuple[str, ...], seeds: int, quick: bool) -> None:
     """Run what is missing, then write the table."""
     folder, effort = RESULTS, PAPER

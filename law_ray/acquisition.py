@@ -73,14 +73,14 @@ def ucb(mean: FloatArray, variance: FloatArray, beta: float) -> FloatArray:
     return math.sqrt(beta) * np.sqrt(variance) - mean
 
 
-def ucb_beta(n_items: int, round: int, batch_size: int) -> float:
-    """GP-UCB's beta_t = 2 log(|X| pi^2 ((t - 1) B + 1)^2 / (6 DELTA)), |X| = n_items! (paper, Theorem 1).
+def ucb_beta(n_items: int, round: int, batch_size: int, delta: float = DELTA) -> float:
+    """GP-UCB's beta_t = 2 log(|X| pi^2 ((t - 1) B + 1)^2 / (6 delta)), |X| = n_items! (paper, Theorem 1).
 
     The bounds mu(x) -+ sqrt(beta_t) sigma(x) then hold at all x of all rounds `round` = t = 1, 2, ... with probability
-    1 - DELTA, as if each point of the earlier batches, of B = `batch_size` points, had been a round of its own.
+    1 - delta, as if each point of the earlier batches, of B = `batch_size` points, had been a round of its own.
     """
     log_size = math.lgamma(n_items + 1)
-    return 2.0 * (log_size + 2.0 * math.log(math.pi * ((round - 1) * batch_size + 1)) - math.log(6.0 * DELTA))
+    return 2.0 * (log_size + 2.0 * math.log(math.pi * ((round - 1) * batch_size + 1)) - math.log(6.0 * delta))
 
 
 @cache

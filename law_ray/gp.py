@@ -155,6 +155,14 @@ class GaussianProcess:
         """Posterior covariance K_t(X1, X2), shape (n, m)."""
         return self.kernel(X1, X2) - self.whiten(X1).T @ self.whiten(X2)
 
+    def prior(self) -> "GaussianProcess":
+        """The process before its data: K in place of K_t."""
+        prior = copy.copy(self)
+        prior.__dict__.pop("mean_weights", None)
+        prior.X, prior.positions = self.X[:0], self.positions[:0]
+        prior._inverse_factor, prior._whitened_y = np.zeros((0, 0), order="F"), np.zeros(0)
+        return prior
+
     def condition(self, permutations: IntArray, values: FloatArray | None = None) -> "GaussianProcess":
         """The process given further points, by adding rows to the Cholesky factor. This one stays as it is.
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import cholesky
 
+from law_ray.acquisition import ucb_beta
 from law_ray.errors import InputError
 from law_ray.gp import Hyperparameters
 from law_ray.kernels import FloatArray, max_position_distance, position_correlations, position_distances
@@ -129,7 +130,7 @@ def beta_t(n_items: int, round: int, batch_size: int, delta: float) -> float:
     """
     _require_counts(n_items=n_items, round=round, batch_size=batch_size)
     _require_delta(delta)
-    return 2 * (math.lgamma(n_items + 1) + math.log(pi_t((round - 1) * batch_size + 1) / delta))
+    return ucb_beta(n_items, round, batch_size, delta)
 
 
 def zeta_t(round: int, delta: float) -> float:

@@ -3,7 +3,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+import scipy.linalg  # noqa: F401  # its BLAS is a library of its own
+from threadpoolctl import threadpool_limits
 
+threadpool_limits(1, "blas")  # matrices are small here: two threads are no faster, and far slower on a busy machine
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else Ray writes a token under the user's home
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

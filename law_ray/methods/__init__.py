@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from law_ray.methods.baselines import local_search, random
-from law_ray.methods.bucb import bucb
+from law_ray.methods.bucb import gp_bucb
 from law_ray.methods.dpp import dpp_max_est, dpp_sample_est
 from law_ray.methods.genetic import ga
 from law_ray.methods.law import law_ei, law_est, law_prior_ei, law_prior_est, law_ucb
@@ -23,7 +23,7 @@ METHODS: dict[str, Choose] = {
     "law-prior-ei": law_prior_ei,
     "q-ei": q_ei,
     "q-est": q_est,
-    "bucb": bucb,
+    "bucb": gp_bucb,
     "dpp-max-est": dpp_max_est,
     "dpp-sample-est": dpp_sample_est,
     "mace-ucb": mace_ucb,

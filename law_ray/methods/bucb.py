@@ -9,7 +9,7 @@ from law_ray.methods.state import State
 from law_ray.permutations import IntArray
 
 
-def bucb(state: State, batch_size: int) -> IntArray:
+def gp_bucb(state: State, batch_size: int) -> IntArray:
     """GP-BUCB of Desautels, Krause and Burdick ("Parallelizing exploration-exploitation tradeoffs", 2014).
 
     x_b = argmax -(mu(x) - sqrt(beta_t) sigma_b(x)): the mean is that of the data, and sigma_b the deviation given the

@@ -1,6 +1,5 @@
 """LAW: a batch by greedy maximisation of a determinantal point process whose kernel the acquisition weights."""
 
-import copy
 from collections.abc import Callable
 from functools import partial
 
@@ -72,7 +71,7 @@ def law(state: State, batch_size: int, acquisition: Acquisition, weight: Weight,
     sampled, keeps the constraints. In a batch of more than N_SEARCHES most points come from a pool. In the end each of
     them climbs once more, given all the others, which brings the determinant to that of a search for every point.
     """
-    gauge = prior_of(state.posterior) if prior else state.posterior
+    gauge = state.posterior.prior() if prior else state.posterior
 
     def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return acquisition(mean, variance)
@@ -139,12 +138,3 @@ def sampled_moments(
     predicted = [posterior.predict(points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
     mean, variance = (np.concatenate(parts) for parts in zip(*predicted, strict=True))
     return mean, variance, N_POINTS / N_SAMPLED if whole is None else 1.0
-
-
-def prior_of(posterior: GaussianProcess) -> GaussianProcess:
-    """The process before its data: K in place of K_t."""
-    prior = copy.copy(posterior)
-    prior.__dict__.pop("mean_weights", None)
-    prior.X, prior.positions = posterior.X[:0], posterior.positions[:0]
-    prior._inverse_factor, prior._whitened_y = np.zeros((0, 0), order="F"), np.zeros(0)
-    return prior

@@ -5,7 +5,6 @@ from states import state_of
 
 from law_ray.gp import GaussianProcess
 from law_ray.methods import greedy
-from law_ray.methods.law import prior_of
 from law_ray.permutations import sample
 from law_ray.search import Landscape
 
@@ -14,7 +13,7 @@ from law_ray.search import Landscape
 def test_the_moments_of_a_pool_are_those_of_the_posterior_and_of_the_gauge_given_the_batch(prior):
     process, rng = smooth_process(9, 30), np.random.default_rng(0)
     points, added = sample(9, 3, rng), sample(9, 4, rng)
-    gauge = prior_of(process) if prior else process
+    gauge = process.prior() if prior else process
     pool, given_batch = greedy.Pool(process, gauge, [process.X, sample(9, 50, rng)], 5), gauge
     for b, point in enumerate(points):
         if b == 1:
@@ -45,7 +44,7 @@ def test_starts_are_the_best_of_each_source_and_others():
 @pytest.mark.parametrize("pooled", [False, True])
 def test_every_value_is_made_of_the_gauge_given_the_points_before_and_of_them(pooled):
     process, seen = smooth_process(9, 30), []
-    gauge = prior_of(process)
+    gauge = process.prior()
 
     def value_of(given_batch, batch):
         seen.append((given_batch.X.copy(), np.array(batch)))
