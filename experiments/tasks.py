@@ -40,7 +40,6 @@ def play_all(play: Callable[[Run], list[Row]], runs: Sequence[Run], file: Path) 
         include_dashboard=False,
         object_store_memory=OBJECT_STORE,
         logging_level=logging.ERROR,
-        _node_ip_address="127.0.0.1",
     )
     task: Any = ray.remote(num_cpus=1)(_play_alone)
     waiting = iter(runs)

@@ -4,7 +4,7 @@ import numpy as np
 
 from law_ray.acquisition import ucb, ucb_beta
 from law_ray.kernels import FloatArray
-from law_ray.methods.greedy import greedy
+from law_ray.methods.sequential import greedy
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray
 

@@ -9,7 +9,7 @@ from law_ray.acquisition import ei_weight, est, log_ei, optimum_estimate, sigmoi
 from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
-from law_ray.methods.greedy import N_SEARCHES, greedy
+from law_ray.methods.sequential import N_SEARCHES, greedy
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray
 from law_ray.search import Landscape, climb

@@ -7,8 +7,8 @@ import numpy as np
 from law_ray.acquisition import est, log_ei
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
-from law_ray.methods.greedy import greedy
 from law_ray.methods.law import Acquisition, estimate_optimum
+from law_ray.methods.sequential import greedy
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray
 from law_ray.search import Value

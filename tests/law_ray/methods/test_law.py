@@ -8,7 +8,7 @@ from states import state_of
 from law_ray.acquisition import optimum_estimate
 from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess, Hyperparameters
-from law_ray.methods import METHODS, greedy, law
+from law_ray.methods import METHODS, law, sequential
 from law_ray.permutations import enumerate_all, sample
 from law_ray.taken import Taken
 
@@ -68,11 +68,11 @@ def test_each_point_is_the_greedy_choice_by_direct_formulas(method, n_items, see
 def test_searched_objectives_are_the_direct_formulas_everywhere(n_items, seed, optimum, monkeypatch):
     problem, searched = Problem(n_items, seed), []
 
-    def spy(score, known, taken, constraints, rng, proven, original=greedy.maximise):
+    def spy(score, known, taken, constraints, rng, proven, original=sequential.maximise):
         searched.append(score(problem.candidates))
         return original(score, known, taken, constraints, rng, proven)
 
-    monkeypatch.setattr(greedy, "maximise", spy)
+    monkeypatch.setattr(sequential, "maximise", spy)
     batch = law.law_est(problem.state(), 4)
     assert len(searched) == 4
     for b, values in enumerate(searched):
@@ -107,12 +107,12 @@ def test_gains_with_noise_multiply_to_the_determinant_of_the_noisy_posterior(n_i
 def test_gains_without_noise_multiply_to_the_determinant_of_the_acquisition_weighted_kernel(seed, optimum, monkeypatch):
     problem, gains = Problem(5, seed, noise=1e-10), []
 
-    def spy(score, known, taken, constraints, rng, proven, original=greedy.maximise):
+    def spy(score, known, taken, constraints, rng, proven, original=sequential.maximise):
         point = original(score, known, taken, constraints, rng, proven)
         gains.append(score(point)[0])
         return point
 
-    monkeypatch.setattr(greedy, "maximise", spy)
+    monkeypatch.setattr(sequential, "maximise", spy)
     batch = law.law_est(problem.state(), 5)
     _, weight = problem.weight(batch, optimum["estimate"])
     given = np.concatenate([problem.X, problem.pending])
@@ -205,11 +205,11 @@ def test_a_batch_and_all_that_is_looked_at_keep_the_constraints(known, batch_siz
     constraints = Constraints(*known)
     process, pooled = constrained_process(constraints), []
 
-    def spy(pool, *arguments, original=greedy.Pool.best):
+    def spy(pool, *arguments, original=sequential.Pool.best):
         pooled.append(pool._permutations)
         return original(pool, *arguments)
 
-    monkeypatch.setattr(greedy.Pool, "best", spy)
+    monkeypatch.setattr(sequential.Pool, "best", spy)
     taken = Taken(permutations=process.X)
     batch = law.law_est(state_of(process, -2.0, taken, constraints), batch_size)
     assert len(np.unique(batch, axis=0)) == batch_size

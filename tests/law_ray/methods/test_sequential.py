@@ -4,7 +4,7 @@ from problems import smooth_process
 from states import state_of
 
 from law_ray.gp import GaussianProcess
-from law_ray.methods import greedy
+from law_ray.methods import sequential
 from law_ray.permutations import sample
 from law_ray.search import Landscape
 
@@ -14,7 +14,7 @@ def test_the_moments_of_a_pool_are_those_of_the_posterior_and_of_the_gauge_given
     process, rng = smooth_process(9, 30), np.random.default_rng(0)
     points, added = sample(9, 3, rng), sample(9, 4, rng)
     gauge = process.prior() if prior else process
-    pool, given_batch = greedy.Pool(process, gauge, [process.X, sample(9, 50, rng)], 5), gauge
+    pool, given_batch = sequential.Pool(process, gauge, [process.X, sample(9, 50, rng)], 5), gauge
     for b, point in enumerate(points):
         if b == 1:
             pool.add(given_batch, list(added))
@@ -32,13 +32,13 @@ def test_the_moments_of_a_pool_are_those_of_the_posterior_and_of_the_gauge_given
 def test_starts_are_the_best_of_each_source_and_others():
     process = smooth_process(9, 30)
     drawn = sample(9, 50, np.random.default_rng(1))
-    pool = greedy.Pool(process, process, [process.X, drawn], 1)
+    pool = sequential.Pool(process, process, [process.X, drawn], 1)
     landscape = Landscape(process, process, lambda mean, variance, given_batch: -mean)
     starts = {tuple(p) for p in pool.starts(landscape, np.random.default_rng(0)).tolist()}
     for source in (process.X, drawn):
-        best = source[np.argsort(process.predict(source)[0])[: greedy.N_GOOD]]
+        best = source[np.argsort(process.predict(source)[0])[: sequential.N_GOOD]]
         assert {tuple(p) for p in best.tolist()} <= starts
-        assert len(starts & {tuple(p) for p in source.tolist()}) > greedy.N_GOOD
+        assert len(starts & {tuple(p) for p in source.tolist()}) > sequential.N_GOOD
 
 
 @pytest.mark.parametrize("pooled", [False, True])
@@ -50,7 +50,7 @@ def test_every_value_is_made_of_the_gauge_given_the_points_before_and_of_them(po
         seen.append((given_batch.X.copy(), np.array(batch)))
         return lambda mean, variance, given_batch: -mean
 
-    batch = greedy.greedy(state_of(process), 9, gauge, value_of, pooled)
+    batch = sequential.greedy(state_of(process), 9, gauge, value_of, pooled)
     assert len(seen) == len(batch) == 9
     for b, (given, before) in enumerate(seen):
         assert given.tolist() == np.array(batch[:b]).tolist() == before.tolist()
@@ -61,13 +61,13 @@ def test_a_batch_that_is_not_pooled_ends_at_local_maxima_however_large_and_a_poo
 ):
     process, proofs = smooth_process(9, 30), []
 
-    def spy(landscape, starts, taken, constraints, rng, proven, original=greedy.maximise):
+    def spy(landscape, starts, taken, constraints, rng, proven, original=sequential.maximise):
         proofs.append((len(starts) > 1, proven))
         return original(landscape, starts, taken, constraints, rng, proven)
 
-    monkeypatch.setattr(greedy, "maximise", spy)
+    monkeypatch.setattr(sequential, "maximise", spy)
     for pooled in (False, True):
-        greedy.greedy(state_of(process), 12, process, lambda *_: lambda mean, *variances: -mean, pooled)
+        sequential.greedy(state_of(process), 12, process, lambda *_: lambda mean, *variances: -mean, pooled)
     assert proofs[:12] == [(True, True)] * 12
     searched = [b < 6 or b % 3 == 0 for b in range(12)]
     assert proofs[12:] == [(search, b == 0) for b, search in enumerate(searched)]
