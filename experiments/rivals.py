@@ -128,7 +128,8 @@ def report(rows: pd.DataFrame, evals: int) -> str:
         f"{about} {versions}. Regenerate with `python -m experiments.rivals`.\n",
         f"{N_ROWS:,} rows; law_ray after {evals} evaluations, on all threads, the others on one. Means over the data "
         "sets +- their standard errors; score: -max log-likelihood + NML regret, less that of the true network; SHD: "
-        "structural Hamming distance to it; seconds: of law_ray its choices and evaluations, without Ray's start.\n",
+        "structural Hamming distance to it; seconds: of law_ray its choices and evaluations, without Ray's start. They "
+        "are upper bounds: the machine had other work.\n",
     ]
     for network, of_network in rows.groupby("network", sort=False):
         parts += [f"## {network}\n", tabulate(of_network), shortfalls(of_network)]
