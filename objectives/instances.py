@@ -6,6 +6,7 @@ LAW_RAY_INSTANCES names the folder; its files are called as in the libraries: ch
 import hashlib
 import os
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -66,7 +67,7 @@ def read_instance(problem: str, file: str, parse: Callable[[Path], T]) -> T:
         return _fetch(address, cache / file, parse)
     except Exception as error:  # of many kinds: the network's, the disk's, the decompressor's, the parser's
         kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-        reason = " ".join(f"{kind}{error}".split())
+        reason = textwrap.shorten(f"{kind}{error}", 160, placeholder=" ...")  # the network's fill half a screen
         raise InputError(f"{absent} nor could it be downloaded ({reason}): {remedy}") from error
 
 
