@@ -107,7 +107,7 @@ def test_a_users_table_gives_a_network(tmp_path, integers):
         assert [[row["parent"], row["child"]] for row in csv.DictReader(file)] == answer["edges"]
     assert "network" in (tmp_path / "run" / "best_model.bif").read_text()
     drawn = law_ray("report", "run", cwd=tmp_path).stdout.split()
-    assert [Path(path).name for path in drawn] == ["convergence.png", "information_gain.png", "dag.png"]
+    assert [Path(path).name for path in drawn] == ["convergence.png", "dag.png"]
     for path in drawn:
         assert (tmp_path / path).read_bytes().startswith(b"\x89PNG")
 

@@ -95,7 +95,7 @@ def test_more_evals_extend_a_finished_run(tmp_path):
 
 
 def test_the_target_ends_a_run_at_once(tmp_path):
-    for maximize, target in ((False, 10.0), (True, 24.0)):
+    for maximize, target in ((False, 15.0), (True, 26.0)):
         settings = dataclasses.replace(QUICK, n_init=1, batch_size=1, target=target, maximize=maximize)
         run = started(tmp_path / str(maximize), settings)
         assert work(run) == "the target was reached"
