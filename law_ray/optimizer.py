@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters, fit
+from law_ray.kernels import FloatArray
 from law_ray.methods import METHODS
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, validate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INITIAL, ADDED = 0, -1  # rounds that no model chose
+MAX_POINTS = 1_500  # that the model is given: of more, the best half of so many, and others at random
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,8 @@ class Optimizer:
         Points still pending, and failed ones, are conditioned on with their predicted mean. If `joining`, the points
         join the round of the last ask instead of making one of their own, which is how a freed worker is given work:
         LAW then chooses the next points of a batch and not the first, the acquisition's maximum. Raises UsedUpError
-        when fewer points are left. Cost of a model-based ask: a fit, O(n^3), and the method's choice.
+        when fewer points are left. Cost of a model-based ask: a fit, O(n^3), and the method's choice; of more than
+        MAX_POINTS values the model is given a part, the best among them.
         """
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"the batch size is {batch_size!r}: give an integer of at least 1")
@@ -130,13 +133,23 @@ class Optimizer:
         busy = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
 
         def posterior() -> GaussianProcess:
-            standard_errors = np.array([trial.standard_error for trial in known])
-            model = fit(X, y, generator(self.seed, "fit", len(self._trials)), self.model, standard_errors)
-            given = GaussianProcess(X, y, model, standard_errors)
+            part = self._modelled(y)
+            standard_errors = np.array([known[i].standard_error for i in part])
+            rng = generator(self.seed, "fit", len(self._trials))
+            model = fit(X[part], y[part], rng, self.model, standard_errors)
+            given = GaussianProcess(X[part], y[part], model, standard_errors)
             return given.condition(busy) if len(busy) else given
 
         rng = generator(self.seed, "choose", len(self._trials))
         return State(X, y, round, self._taken, self.constraints, rng, posterior, busy, round == self._round)
+
+    def _modelled(self, y: FloatArray) -> IntArray:
+        """Which of the values the model is given, in order: a fit costs O(n^3), and an ask O(n^2) in many places."""
+        if len(y) <= MAX_POINTS:
+            return np.arange(len(y))
+        best, others = np.split(np.argsort(y, kind="stable"), [MAX_POINTS // 2])
+        rng = generator(self.seed, "model", len(self._trials))
+        return np.sort(np.concatenate([best, rng.choice(others, MAX_POINTS - len(best), replace=False)]))
 
     def _draw(self, batch_size: int, first: IntArray) -> IntArray:
         """Those of `first` that are free, and then random permutations."""
