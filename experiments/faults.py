@@ -337,7 +337,8 @@ def provoked(name: str) -> dict[str, Any]:
             _kill(process.pid)
             output, errors = "", f"no end within {LIMIT} s"
     try:
-        found: dict[str, Any] = json.loads(output.splitlines()[-1])
+        # Ray writes to standard output as well.
+        found: dict[str, Any] = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
     except (ValueError, IndexError):
         click.echo(errors, err=True)
         found = asdict(Row(name, 0, 0, 0, float("nan"), False, errors.strip().splitlines()[-1][:100]))
@@ -356,8 +357,8 @@ REPORT = """# What can go wrong on a cluster
 {machine} Regenerate with `python -m experiments.faults`.
 
 Each fault strikes a run of 60 evaluations after at least 12, in rounds of four. Seconds: the longest without a result
-from the fault on; an evaluation takes 0.2 s, on three nodes 0.5 s. Survived: the run ends with all its evaluations, none
-that had finished is lost and none counts twice.
+from the fault on; an evaluation takes 0.2 s, on three nodes 0.5 s. Survived: the run ends with all its evaluations,
+none that had finished is lost and none counts twice.
 
 """
 

@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 import ray
+from ray._private import ray_constants
 
 from law_ray.errors import InputError
 from law_ray.settings import Settings
@@ -21,6 +22,7 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    _listen_to_others(address is not None)
     if address is not None:
         try:
             knock(address)
@@ -37,6 +39,15 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
         logging_level=logging.ERROR,
     )
     return True
+
+
+def _listen_to_others(wanted: bool) -> None:
+    """Whether the processes of a Ray that is started here listen on all addresses of this machine, or on loopback.
+
+    Ray has no option for it: it keeps to loopback where it takes a machine for one that cannot be in a cluster.
+    """
+    os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = str(int(wanted))
+    ray_constants.ENABLE_RAY_CLUSTER = wanted
 
 
 def knock(address: str) -> None:

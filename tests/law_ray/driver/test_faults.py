@@ -82,7 +82,8 @@ with tempfile.TemporaryDirectory() as folder, faults.three_nodes() as cluster:
 def test_three_nodes_and_a_kill_make_the_history_that_the_optimiser_alone_makes(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    permutations, values = json.loads(done.stdout.splitlines()[-1])
+    # Ray writes to standard output as well.
+    permutations, values = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[[")))
     optimizer, objective = Optimizer(8, "law-est", seed=3, n_init=10), Faulty(tmp_path, 0.0)
     while len(optimizer.trials) < len(values):
         for trial in optimizer.ask(10 if not optimizer.trials else min(4, len(values) - len(optimizer.trials))):
