@@ -39,7 +39,7 @@ STRONG_CASES = ((2, 1.0), (8, 1.0), (32, 1.0), (128, 5.0))  # slots, and seconds
 N_ROUNDS = 5
 SLOTS, SEEDS, EVALS = (8, 16, 32, 64), 3, 256
 SCALE = 1 / 40
-PROBLEM = "qap:nug22"
+PROBLEM = "fsp:ta001"
 
 
 class Sleeper:
