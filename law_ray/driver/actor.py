@@ -112,7 +112,8 @@ class Driver:
 
     def _work(self, reference: list[Any]) -> str:
         """Work until a stop rule ends the run."""
-        reference = reference or [ray.put(dumps(load_as(self._about())))]
+        if self._spec.name is not None and self._spec.about is not None:
+            reference = [ray.put(dumps(load_as(self._spec.about)))]
         objective = cloudpickle.loads(ray.get(reference[0]))
         run = self._open(objective)
         self._evaluations = evaluations = Evaluations(objective, reference, run.settings)
@@ -126,10 +127,6 @@ class Driver:
         finally:
             evaluations.cancel()
             run.journal.close()
-
-    def _about(self) -> dict[str, Any]:
-        about: dict[str, Any] = self._spec.about or journal.read(self._spec.folder)[0]["objective"]
-        return about
 
     def _open(self, objective: Any) -> Run:
         """Start the run; or resume it if it is to be, or if an earlier process of this driver has begun it."""

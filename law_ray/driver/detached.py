@@ -15,7 +15,7 @@ def start_detached(spec: Spec, address: str | None) -> None:
     """Start a named driver on the cluster at `address`, and return as soon as its run is in its folder."""
     if address is None:
         raise InputError("a run that is to go on by itself needs a Ray cluster that does: give its address (--address)")
-    connect(address)
+    joined = connect(address)
     try:
         check_request(spec.settings)
         try:
@@ -32,12 +32,13 @@ def start_detached(spec: Spec, address: str | None) -> None:
     except RayError as error:
         raise understood(error, spec.folder) from None
     finally:
-        ray.shutdown()
+        if joined:
+            ray.shutdown()
 
 
 def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
     """Follow the driver of that name to its end, and release it; returns what it was of and why it ended."""
-    connect(address)
+    joined = connect(address)
     try:
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
@@ -49,20 +50,22 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
             raise understood(error, spec.folder) from None
         ray.kill(driver)
     finally:
-        ray.shutdown()
+        if joined:
+            ray.shutdown()
     return spec, reason
 
 
 def stop_detached(name: str, address: str) -> Spec:
     """End the run of the driver of that name, which leaves it resumable; returns what it was of."""
-    connect(address)
+    joined = connect(address)
     try:
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
         stop(driver)
         ray.kill(driver)
     finally:
-        ray.shutdown()
+        if joined:
+            ray.shutdown()
     return spec
 
 
