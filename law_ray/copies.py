@@ -105,13 +105,17 @@ def check_free(uri: str) -> None:
         raise _unreachable(uri, error) from error
 
 
-def fetch(uri: str, folder: Path) -> None:
-    """Bring the run at `uri` into `folder`, which must not hold one, its journal last: if interrupted, try again."""
-    journal.check_free(folder)
+def fetch(uri: str, folder: Path | None = None) -> Path:
+    """Bring the run at `uri` into `folder`, which must not hold one, by default law-ray-runs/NAME; returns the folder.
+
+    The journal comes last: a fetch that was interrupted leaves no run, and can be made again.
+    """
     names = _listed(uri)
     if journal.NAME not in names:
         raise InputError(f"{uri} holds no run: there is no {journal.NAME} in it")
     place = _Place(uri)
+    folder = place.default_folder if folder is None else folder
+    journal.check_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in sorted(names, key=journal.NAME.__eq__):
@@ -120,6 +124,7 @@ def fetch(uri: str, folder: Path) -> None:
             part.replace(folder / name)
     except OSError as error:
         raise InputError(f"cannot fetch {uri} into {folder} ({error}): try again") from error
+    return folder
 
 
 def _listed(uri: str) -> list[str]:
@@ -145,6 +150,10 @@ class _Place:
             raise InputError(
                 f"{uri} is no place for a copy ({error}): give s3://bucket/folder, gs://bucket/folder or file:///folder"
             ) from error
+
+    @property
+    def default_folder(self) -> Path:
+        return Path("law-ray-runs") / Path(self._path).name
 
     def names(self) -> list[str]:
         found = self._files.get_file_info(FileSelector(self._path, allow_not_found=True))

@@ -154,6 +154,16 @@ def test_the_end_brings_all_files_and_fetch_all_back(tmp_path, place):
     assert same(tmp_path / "run", tmp_path / "back")
 
 
+def test_a_run_is_fetched_into_a_folder_of_its_name(tmp_path, place, monkeypatch):
+    started(tmp_path / "run")
+    with Copy(tmp_path / "run", uri(place)):
+        pass
+    monkeypatch.chdir(tmp_path)
+    folder = fetch(f"{uri(place)}/")
+    assert folder.parts == ("law-ray-runs", "away")
+    assert same(tmp_path / "run", folder)
+
+
 def test_a_record_on_its_way_is_not_copied(tmp_path, place):
     run = started(tmp_path / "run")
     run.journal.close()
@@ -278,10 +288,12 @@ def test_what_cannot_be_fetched_or_copied_to_is_refused_by_name(tmp_path, place,
     with pytest.raises(InputError, match=r"cannot reach .*no route to host"):
         check_free(uri(place))
     storage.down = None
-    with pytest.raises(InputError, match="already holds a run"):
-        fetch(uri(place), tmp_path / "run")
     with pytest.raises(InputError, match=f"{uri(place)} holds no run"):
         fetch(uri(place), tmp_path / "back")
+    with Copy(tmp_path / "run", uri(place)):
+        pass
+    with pytest.raises(InputError, match=r"law-ray resume .*/run"):
+        fetch(uri(place), tmp_path / "run")
     with pytest.raises(InputError, match="a password"):
         check_free("s3://key:secret@bucket/run")
     with pytest.raises(InputError, match="cannot reach"):
