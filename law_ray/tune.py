@@ -56,7 +56,7 @@ class LAWSearch(Searcher):
         before: Iterable[tuple[int, int]] = (),
         fixed: Mapping[int, int] | None = None,
         key: Callable[[IntArray], Hashable] | None = None,
-        points_to_evaluate: Sequence[Config] = (),
+        points_to_evaluate: Sequence[Config] | None = None,
         evaluated_rewards: Sequence[float] | None = None,
     ) -> None:
         if not isinstance(batch_size, int) or batch_size < 1:
@@ -68,7 +68,7 @@ class LAWSearch(Searcher):
         self._key = key
         self._max_concurrent = 0  # unlimited
         self._trials: dict[str, int] = {}  # by Tune's id, of those handed out
-        points = [self._permutation(config) for config in points_to_evaluate]
+        points = [self._permutation(config) for config in points_to_evaluate or ()]
         starts = points if evaluated_rewards is None else ()
         constraints = Constraints(n_items, before, fixed or {})
         self.optimizer = Optimizer(n_items, method, seed, n_init, key=key, constraints=constraints, starts=starts)
@@ -100,7 +100,7 @@ class LAWSearch(Searcher):
         Every batch_size-th call takes as long as `Optimizer.ask`.
         """
         if self._metric is None or self._mode is None:
-            raise InputError("LAWSearch has no metric or no mode: give it both")
+            raise InputError("LAWSearch has no metric or no mode: give it both, as without a param_space Tune does not")
         handed_out = set(self._trials.values())
         pending = [trial for trial in self.optimizer.trials if trial.state == "pending"]
         waiting = [trial for trial in pending if trial.id not in handed_out]
@@ -135,14 +135,15 @@ class LAWSearch(Searcher):
     def add_evaluated_point(
         self,
         parameters: Config,
-        value: float,
+        value: float | None,
         error: bool = False,
         pruned: bool = False,
         intermediate_values: list[float] | None = None,
     ) -> None:
-        """Enter a point that is known already, unless it failed or was stopped before its end."""
-        if not error and not pruned:
-            self.optimizer.add([self._permutation(parameters)], [value])
+        """Enter a point that is known already, unless it failed, was stopped before its end or has no finite value."""
+        known = checked(value, math.nan)
+        if not error and not pruned and not known.reason:
+            self.optimizer.add([self._permutation(parameters)], [known.value])
 
     def save(self, checkpoint_path: str) -> None:
         """Write the state as JSON."""

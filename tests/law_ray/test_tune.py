@@ -245,6 +245,8 @@ def test_known_points_begin_the_search_and_are_not_proposed_again():
         added.add_evaluated_point(point, value)
     added.add_evaluated_point(known[0], 99.0, error=True)
     added.add_evaluated_point(known[0], 99.0, pruned=True)
+    added.add_evaluated_point(known[0], math.nan)
+    added.add_evaluated_point(known[0], None)  # as Tune's add_evaluated_trials does
     for searcher in (told, added):
         assert states(searcher) == ["added"] * 4
         assert searcher.optimizer.best.value == min(values)
