@@ -11,11 +11,22 @@ from typing import Any
 import click
 
 import law_ray
-from law_ray import items, journal, report
+from law_ray import copies, items, journal, report
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.run import best_of, replayed
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+
+class Folder(click.Path):
+    """A folder; `~` is the home here too, since a job's command line goes through no shell that would say so."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(Path(value).expanduser(), param, ctx)
+
+
+FOLDER = Folder()
 
 
 class BatchSize(click.ParamType[int | str]):
@@ -114,6 +125,7 @@ def cli(context: click.Context) -> None:
 @click.option("--target", type=float, metavar="V", help="Stop at a value this good.")
 @click.option("--patience", type=int, metavar="N", help="Stop after N rounds that brought nothing better.")
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
+@click.option("--copy", metavar="URI", help="Keep a copy of the run folder there: s3://, gs:// or file:///.")
 @click.option("--detach", metavar="NAME", help="Let it go on by itself on the cluster, see `attach` and `stop`.")
 @_run_options
 def run(
@@ -134,7 +146,9 @@ def run(
     settings["resources"] = dict(settings["resources"])
     with _one_way_out(as_json) as tell:
         if detach is None:
-            tell(_answer(law_ray.minimize(black_box, progress=not quiet, source=source, **settings), black_box))
+            result = law_ray.minimize(black_box, progress=not quiet, source=source, **settings)
+            tell(_answer(result, black_box))
+            _check_copy(result)
         else:
             out = launch(black_box, detach, source=source, **settings)
             tell({"name": detach, "out": str(out), "progress": f"law-ray attach {detach}"})
@@ -165,17 +179,21 @@ def stop(name: str, address: str) -> None:
 
 
 @cli.command()
-@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.argument("run", metavar="DIR|URI")
 @click.option("--evals", type=int, help="A larger number of evaluations extends a finished run.")
+@click.option("--out", type=FOLDER, metavar="DIR", help="Where a run at a URI goes; by default law-ray-runs/NAME.")
 @_run_options
-def resume(folder: Path, evals: int | None, address: str | None, quiet: bool, as_json: bool) -> None:
-    """Continue the run in DIR where it was left."""
+def resume(run: str, evals: int | None, out: Path | None, address: str | None, quiet: bool, as_json: bool) -> None:
+    """Continue the run in DIR where it was left, or that of which a copy is at URI."""
     from law_ray.driver import reload
 
+    copy = run if "://" in run else None
+    folder = Path(run).expanduser() if copy is None else copies.fetch(copy, out)
     black_box = reload(journal.read(folder))
     with _one_way_out(as_json) as tell:
-        result = law_ray.resume(folder, black_box, evals=evals, address=address, progress=not quiet)
+        result = law_ray.resume(folder, black_box, evals=evals, copy=copy, address=address, progress=not quiet)
         tell(_answer(result, black_box))
+        _check_copy(result)
 
 
 @cli.command("report")
@@ -213,6 +231,11 @@ def _key_value(option: str) -> tuple[str, str]:
     if not equals or not key:
         raise InputError(f"-o {option} is not of the form KEY=VALUE")
     return key, value
+
+
+def _check_copy(result: law_ray.Result) -> None:
+    if result.behind:
+        raise RunError(f"the run ended, but its copy is behind ({result.behind}): bring {result.out} there yourself")
 
 
 @contextlib.contextmanager

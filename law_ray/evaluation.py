@@ -34,7 +34,7 @@ class Part(NamedTuple):
 def evaluate(objective: Callable[..., Any], permutation: IntArray, rng: np.random.Generator) -> Outcome:
     """Call objective(permutation) or objective(permutation, rng), see `takes_rng`, and check what it returns."""
     part = _call(lambda: objective, permutation, rng)
-    return Outcome(seconds=part.seconds, reason=part.reason) if part.reason else _checked(part.value, part.seconds)
+    return Outcome(seconds=part.seconds, reason=part.reason) if part.reason else checked(part.value, part.seconds)
 
 
 def evaluate_part(objective: Any, index: int, split: int, permutation: IntArray, rng: np.random.Generator) -> Part:
@@ -52,7 +52,7 @@ def combine(objective: Any, parts: Sequence[Part]) -> Outcome:
         result = objective.combine([part.value for part in parts])
     except (Exception, SystemExit) as error:
         return Outcome(seconds=seconds, reason=_reason(error))
-    return _checked(result, seconds)
+    return checked(result, seconds)
 
 
 def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng: np.random.Generator) -> Part:
@@ -79,7 +79,8 @@ def takes_rng(objective: Callable[..., Any]) -> bool:
     return len(positional) > 1 and (positional[1].name == "rng" or positional[1].default is inspect.Parameter.empty)
 
 
-def _checked(result: Any, seconds: float) -> Outcome:
+def checked(result: Any, seconds: float) -> Outcome:
+    """The outcome of an evaluation that returned `result`: a number, or a pair (number, standard error)."""
     value, error = result if isinstance(result, tuple) and len(result) == 2 else (result, 0.0)
     value, error = (x.item() if isinstance(x, np.ndarray | np.generic) and x.size == 1 else x for x in (value, error))
     if not isinstance(value, Real) or not isinstance(error, Real):

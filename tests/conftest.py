@@ -17,7 +17,8 @@ def cluster() -> Iterator[None]:
     """One local Ray of two CPUs for all the tests that need one in this process."""
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
+    options = {"include_dashboard": False, "object_store_memory": 100_000_000, "logging_level": "ERROR"}
+    ray.init("local", num_cpus=2, **options)  # and not whichever Ray another process has started
     yield
     ray.shutdown()
 

@@ -20,7 +20,7 @@ import ray
 from numpy.typing import ArrayLike
 from ray.exceptions import RayError
 
-from law_ray import journal
+from law_ray import copies, journal
 from law_ray.constraints import Constraints
 from law_ray.driver.actor import Spec, Start, start_driver
 from law_ray.driver.cluster import check_request, connect
@@ -51,6 +51,7 @@ class Result:
     stop_reason: str
     files: tuple[Path, ...]  # that the objective wrote about the best ordering, into the run folder
     rescored: Rescored | None = None  # what is known of the best after repeated evaluations, where values are noisy
+    behind: str = ""  # why the copy, if there is one, lacks something
 
 
 def minimize(
@@ -68,6 +69,7 @@ def minimize(
     maximize: bool = False,
     mode: str = "sync",
     out: str | Path | None = None,
+    copy: str | None = None,
     timeout: float | None = None,
     max_time: float | None = None,
     target: float | None = None,
@@ -99,9 +101,9 @@ def minimize(
     evaluations of the best few may be made in the end to tell which is the best. timeout: seconds an evaluation may
     take before it is stopped and failed. Stop early after max_time seconds, at a value of target or better, or after
     patience rounds that brought nothing better; what was still running is then left to `resume`. out: the run folder,
-    by default a new one in law-ray-runs, where every result is journaled. address: of a Ray cluster to join; by default
-    the one `ray.init` connected to, else one started on this machine. source: the name and options by which
-    `objectives.load` finds the objective again.
+    by default a new one in law-ray-runs, where every result is journaled; copy: a URI (s3://, gs://, file:///) where a
+    copy of it is kept, see `copies`. address: of a Ray cluster to join; by default the one `ray.init` connected to,
+    else one started on this machine. source: the name and options by which `objectives.load` finds the objective again.
 
     Raises InputError for a bad argument and RunError when the run fails. Results depend on the seed, the batch size and
     the number of threads, not on the workers.
@@ -120,6 +122,7 @@ def minimize(
         maximize=maximize,
         mode=mode,
         out=out,
+        copy=copy,
         timeout=timeout,
         max_time=max_time,
         target=target,
@@ -177,6 +180,8 @@ def _spec(
         raise InputError(f"split is {resolved.split}, but {about['name']} has no parts: leave it out")
     folder = Path(out) if out is not None else folder_for(about["name"], resolved.seed)
     journal.check_free(folder)
+    if resolved.copy is not None:
+        copies.check_free(resolved.copy)
     return Spec(folder.absolute(), resolved, about, _start(start, resolved), name)
 
 
@@ -185,13 +190,15 @@ def resume(
     objective: Callable[..., Any] | None = None,
     *,
     evals: int | None = None,
+    copy: str | None = None,
     address: str | None = None,
     progress: bool = True,
 ) -> Result:
     """Take up the run in the folder `out` where its journal ends; `evals`, if larger, extends it.
 
     Trials that were asked for and not told are evaluated under their ids and seeds. The objective is loaded by the name
-    in the journal unless it is given, and must be the one the run was started with.
+    in the journal unless it is given, and must be the one the run was started with. A copy goes on where it was kept,
+    or at `copy`; `copies.fetch` brings a run back from one.
     """
     folder = Path(out).absolute()
     records = journal.read(folder)
@@ -208,7 +215,7 @@ def resume(
     settings = settings_of(records)
     if evals is not None and evals < settings.evals:
         raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
-    settings = replace(settings, evals=evals or settings.evals)
+    settings = replace(settings, evals=evals or settings.evals, copy=copy or settings.copy)
     _n_items(objective, settings.n_items)
     return _follow(objective, Spec(folder, settings, None), address, progress)
 
@@ -297,7 +304,14 @@ def _follow(objective: Any, spec: Spec, address: str | None, progress: bool) -> 
     finally:
         if started_here:
             ray.shutdown()
-    return result_of(folder, objective, reason)
+    result = result_of(folder, objective, reason)
+    if settings.copy is not None:
+        with copies.Copy(
+            folder, settings.copy
+        ) as copy:  # all that the driver could not copy, and what was written since
+            pass
+        result = replace(result, behind=copy.behind)
+    return result
 
 
 def result_of(folder: Path, objective: Any, reason: str) -> Result:

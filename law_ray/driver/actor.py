@@ -1,5 +1,6 @@
 """The driver actor, which holds the run."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,6 +13,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from law_ray import journal, threads
+from law_ray.copies import Copy
 from law_ray.driver.cluster import slots
 from law_ray.driver.evaluations import Evaluations, Job, TaskId
 from law_ray.driver.shipping import dumps, load_as
@@ -118,15 +120,20 @@ class Driver:
         run = self._open(objective)
         self._evaluations = evaluations = Evaluations(objective, reference, run.settings)
         self._run = run
+        kept = Copy(run.journal.folder, run.settings.copy) if run.settings.copy else contextlib.nullcontext()
         try:
-            reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
-            while self._time_left(run) and (again := run.ask_again()):
-                jobs = [Job(*each) for each in again]
-                self._carry_out(evaluations, jobs, run.enter_again, lambda: self._time_left(run))
-            return reason
+            with kept:
+                return self._until_stopped(run, evaluations)
         finally:
             evaluations.cancel()
             run.journal.close()
+
+    def _until_stopped(self, run: Run, evaluations: Evaluations) -> str:
+        reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
+        while self._time_left(run) and (again := run.ask_again()):
+            jobs = [Job(*each) for each in again]
+            self._carry_out(evaluations, jobs, run.enter_again, lambda: self._time_left(run))
+        return reason
 
     def _open(self, objective: Any) -> Run:
         """Start the run; or resume it if it is to be, or if an earlier process of this driver has begun it."""

@@ -22,6 +22,8 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:  # in a job of a cluster, which no other Ray can run within
+        address = address or "auto"
     _listen_to_others(address is not None)
     if address is not None:
         try:

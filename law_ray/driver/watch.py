@@ -12,6 +12,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayTaskError
 from tqdm import tqdm
 
+from law_ray import journal
 from law_ray.driver.cluster import knock
 from law_ray.errors import InputError, RunError
 
@@ -59,7 +60,9 @@ def understood(error: Exception, folder: Path) -> Exception:
         return RunError(f"the head of the Ray cluster is gone; finished evaluations are in {folder}: resume it")
     if isinstance(error, RayTaskError):
         return error.cause if isinstance(error.cause, InputError | RunError) else error
-    return RunError(f"Ray failed ({type(error).__name__}); finished evaluations are in {folder}: resume it")
+    begun = (folder / journal.NAME).exists()
+    rest = f"finished evaluations are in {folder}: resume it" if begun else "the run has not begun"
+    return RunError(f"Ray failed ({type(error).__name__}); {rest}")
 
 
 def _status(driver: Any) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -253,3 +254,42 @@ def test_what_is_known_of_a_users_table_holds_in_the_answer(tmp_path):
     refused = law_ray("run", "nml:plant.csv", "--before", "load<heat", "--before", "heat<load", cwd=tmp_path, code=2)
     assert refused.stderr.count("\n") == 1
     assert "load before heat" in refused.stderr
+
+
+def test_a_run_that_died_with_its_machine_goes_on_from_its_copy(project):
+    options = ["my_objective.py:slow", "--n-items", 12, "--evals", 24, "--init", 6, "--batch-size", 3, "--seed", 5]
+    law_ray("run", *options, "--out", "whole", "--json", cwd=project)
+    uri = f"file://{project}/far/run1"
+    command = [str(LAW_RAY), "run", *map(str, options), "--out", "lost", "--copy", uri]
+    process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE)
+    copy = project / "far" / "run1" / "journal.jsonl"
+    while not copy.exists() or copy.read_text().count('"tell"') < 3:
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    shutil.rmtree(project / "lost")
+    again = law_ray("resume", uri, "--json", cwd=project)
+    folder = project / "law-ray-runs" / "run1"
+    assert Path(json.loads(again.stdout)["out"]) == folder
+    assert history(folder) == history(project / "whole")
+    assert copy.read_bytes() == (folder / "journal.jsonl").read_bytes()
+    assert "already holds a run" in law_ray("run", *options, "--copy", uri, cwd=project, code=2).stderr
+
+
+def test_a_run_ends_well_though_its_copy_does_not(project, monkeypatch):
+    (project / "full").mkdir()
+    options = ["my_objective.py:score", "--n-items", 12, "--evals", 6, "--init", 6, "--out", "run", "--json"]
+    code = f"""
+import sys
+from law_ray import cli, copies
+copies.PATIENCE = copies.INTERVAL = 0.1
+def full(self, name, content):
+    raise OSError("no space left")
+copies._Place.write = full
+sys.argv = ["law-ray", "run", *{list(map(str, options))!r}, "--copy", "file://{project}/full"]
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["evaluations"] == 6
+    assert "its copy is behind (OSError: no space left): bring" in done.stderr

@@ -1,0 +1,187 @@
+"""A copy of the run folder where it outlives this machine: on S3, GCS, a mounted disk, wherever pyarrow can write."""
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from law_ray import journal
+from law_ray.errors import InputError
+
+INTERVAL = 5.0  # seconds between two copies, or two attempts
+PATIENCE = 60.0  # seconds that the end of a run waits for the last copy
+
+PART = ".part"  # ends the name of a file that is being written
+
+
+class Copy:
+    """Keeps a copy of the run in `folder` at `uri` while it is entered; `behind` says why it lacks something, or "".
+
+    A thread writes the journal whenever it has grown, at most every INTERVAL seconds, and in the end all files of the
+    folder. The run neither waits for it nor fails with it: what cannot be written is warned of once and tried again,
+    and the end of the run waits for at most PATIENCE seconds. A file is written under another name and then moved, so
+    the copy always holds a whole journal. It replaces an earlier state of the same run, and never another run.
+    """
+
+    def __init__(self, folder: Path, uri: str) -> None:
+        self.behind = ""
+        self._folder = folder
+        self._uri = uri
+        self._place = _Place(uri)
+        self._copied = 0  # bytes of the journal
+        self._ours = False  # whether it is known that the place holds no other run
+        self._warned = False
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="copy", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._thread.join(PATIENCE)
+        if self._thread.is_alive():
+            self.behind = self.behind or f"no answer in {PATIENCE:g} s"
+        if self.behind:
+            warnings.warn(f"the copy at {self._uri} is behind {self._folder}: {self.behind}", stacklevel=2)
+
+    def _work(self) -> None:
+        while not self._end.wait(INTERVAL):
+            self._attempt(self._copy_journal)
+        deadline = time.monotonic() + PATIENCE
+        while not self._attempt(self._copy_all) and time.monotonic() < deadline:
+            time.sleep(INTERVAL)
+
+    def _attempt(self, copy: Callable[[], None]) -> bool:
+        """Whether there is nothing left to try: it went well, or never will."""
+        try:
+            copy()
+            self.behind = ""
+            return True
+        except Exception as error:  # whatever the storage does, the run goes on
+            self.behind = " ".join(f"{type(error).__name__}: {error}".split())
+            if not self._warned:
+                warnings.warn(f"the run cannot be copied to {self._uri} for now: {self.behind}", stacklevel=2)
+                self._warned = True
+            return isinstance(error, InputError)
+
+    def _copy_all(self) -> None:
+        self._copy_journal()
+        if self._ours:
+            for path in sorted(self._folder.glob("[!.]*")):
+                if path.is_file() and path.name != journal.NAME:
+                    self._place.write(path.name, path.read_bytes())
+
+    def _copy_journal(self) -> None:
+        path = self._folder / journal.NAME
+        content = path.read_bytes() if path.exists() else b""
+        content = content[: content.rfind(b"\n") + 1]  # the last line may be on its way
+        if len(content) <= self._copied:  # a journal only grows: one that has shrunk, or is gone, was lost
+            return
+        if not self._ours:
+            if not content.startswith(self._place.read(journal.NAME)):
+                raise InputError(f"there is another run, or a later state of this one: `law-ray resume {self._uri}`")
+            self._ours = True
+        self._place.write(journal.NAME, content)
+        self._copied = len(content)
+
+
+def check_free(uri: str) -> None:
+    """InputError if a run cannot begin a copy at `uri`: where there is one already, or that cannot be written."""
+    if journal.NAME in _listed(uri):
+        raise InputError(f"{uri} already holds a run: continue it with `law-ray resume {uri}` or give another place")
+    try:
+        _Place(uri).prove()
+    except OSError as error:
+        raise _unreachable(uri, error) from error
+
+
+def fetch(uri: str, folder: Path | None = None) -> Path:
+    """Bring the run at `uri` into `folder`, which must not hold one, by default law-ray-runs/NAME; returns the folder.
+
+    The journal comes last: a fetch that was interrupted leaves no run, and can be made again.
+    """
+    names = _listed(uri)
+    if journal.NAME not in names:
+        raise InputError(f"{uri} holds no run: there is no {journal.NAME} in it")
+    place = _Place(uri)
+    folder = place.default_folder if folder is None else folder
+    journal.check_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in sorted(names, key=journal.NAME.__eq__):
+            part = folder / f".{name}{PART}"
+            part.write_bytes(place.read(name))
+            part.replace(folder / name)
+    except OSError as error:
+        raise InputError(f"cannot fetch {uri} into {folder} ({error}): try again") from error
+    return folder
+
+
+def _listed(uri: str) -> list[str]:
+    try:
+        return _Place(uri).names()
+    except OSError as error:
+        raise _unreachable(uri, error) from error
+
+
+def _unreachable(uri: str, error: OSError) -> InputError:
+    return InputError(f"cannot reach {uri} ({error}): mend the address or the permissions")
+
+
+class _Place:
+    """The files of one folder on a file system of pyarrow."""
+
+    def __init__(self, uri: str) -> None:
+        if urlsplit(uri).password:
+            raise InputError("the address of a copy has a password in it: give it in the environment instead")
+        try:
+            self._files, self._path = FileSystem.from_uri(uri)
+        except (OSError, ValueError, NotImplementedError) as error:
+            raise InputError(
+                f"{uri} is no place for a copy ({error}): give s3://bucket/folder, gs://bucket/folder or file:///folder"
+            ) from error
+
+    @property
+    def default_folder(self) -> Path:
+        return Path("law-ray-runs") / Path(self._path).name
+
+    def names(self) -> list[str]:
+        found = self._files.get_file_info(FileSelector(self._path, allow_not_found=True))
+        return [info.base_name for info in found if info.type == FileType.File and not info.base_name.endswith(PART)]
+
+    def read(self, name: str) -> bytes:
+        """The content of a file, nothing if there is no such file."""
+        if name not in self.names():
+            return b""
+        with self._files.open_input_stream(f"{self._path}/{name}", compression=None) as stream:
+            content: bytes = stream.read()
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file so that, under its name, there is never a part of it."""
+        self._files.move(self._write_part(name, content), f"{self._path}/{name}")
+
+    def prove(self) -> None:
+        """OSError if nothing can be written here."""
+        self._files.delete_file(self._write_part("try", b""))
+
+    def _write_part(self, name: str, content: bytes) -> str:
+        path = f"{self._path}/.{name}{PART}"
+        try:
+            stream = self._files.open_output_stream(path, compression=None)
+        except FileNotFoundError:  # object stores have no folders that must be made first
+            self._files.create_dir(self._path, recursive=True)
+            stream = self._files.open_output_stream(path, compression=None)
+        with stream:
+            stream.write(content)
+        return path
