@@ -12,8 +12,8 @@ from law_ray.optimizer import Optimizer
 class Settings:
     """The resolved options of a run; a batch_size of None is "auto". Times in seconds. Checked at construction.
 
-    Each evaluation, or each part of a split one, is given `num_cpus`, `num_gpus`, `memory` bytes and `resources`. `copy`
-    is the URI where a copy of the run folder is kept.
+    Each evaluation, or each part of a split one, is given `num_cpus`, `num_gpus`, `memory` bytes and `resources`.
+    `copy` is the URI where a copy of the run folder is kept.
     """
 
     n_items: int
