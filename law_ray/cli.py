@@ -1,4 +1,4 @@
-"""The command line: law-ray run | resume | report | list."""
+"""The command line: law-ray run | resume | attach | stop | report | list."""
 
 import contextlib
 import json
@@ -30,6 +30,33 @@ class BatchSize(click.ParamType[int | str]):
             return int(value)
         except ValueError:
             self.fail(f"{value!r} is neither an integer nor auto", param, ctx)
+
+
+class Bytes(click.ParamType[int]):
+    """A number of bytes, with K, M or G for powers of 1024."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).upper().removesuffix("B")
+        power = "KMG".find(text[-1:]) + 1 if text else 0
+        try:
+            return int(float(text[:-1] if power else text) * 1024**power)
+        except ValueError:
+            self.fail(f"{value!r} is not a number of bytes such as 500M or 4G", param, ctx)
+
+
+class Amount(click.ParamType[tuple[str, float]]):
+    """NAME=AMOUNT."""
+
+    name = "name=amount"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        name, _, amount = value.rpartition("=")
+        try:
+            return name or self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx), float(amount)
+        except ValueError:
+            self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx)
 
 
 def _run_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,8 +100,11 @@ def cli(context: click.Context) -> None:
 )
 @click.option("--method", default="law-est", show_default=True, help="How to choose a batch, see `law-ray list`.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--mode", default="sync", show_default=True, help="sync: in rounds.")
+@click.option("--mode", default="sync", show_default=True, help="sync: in rounds; async: refill each free CPU at once.")
 @click.option("--eval-cpus", "num_cpus", type=float, default=1, show_default=True, help="CPUs of one evaluation.")
+@click.option("--eval-gpus", "num_gpus", type=float, default=0, help="GPUs of one evaluation.")
+@click.option("--eval-memory", "memory", type=Bytes(), default=0, metavar="4G", help="Memory of one evaluation.")
+@click.option("--eval-resource", "resources", type=Amount(), multiple=True, help="Custom resource of Ray; repeatable.")
 @click.option("--split", type=int, default=1, show_default=True, metavar="K", help="Evaluate each ordering as K tasks.")
 @click.option(
     "--rescore", type=int, default=20, show_default=True, metavar="N", help="Repeats to tell noisy best values apart."
@@ -84,9 +114,13 @@ def cli(context: click.Context) -> None:
 @click.option("--target", type=float, metavar="V", help="Stop at a value this good.")
 @click.option("--patience", type=int, metavar="N", help="Stop after N rounds that brought nothing better.")
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
+@click.option("--detach", metavar="NAME", help="Let it go on by itself on the cluster, see `attach` and `stop`.")
 @_run_options
-def run(objective: str, options: tuple[str, ...], quiet: bool, as_json: bool, **settings: Any) -> None:
+def run(
+    objective: str, options: tuple[str, ...], detach: str | None, quiet: bool, as_json: bool, **settings: Any
+) -> None:
     """Optimise OBJECTIVE: nml:sachs, nml:FILE.csv, FILE.py:FUNCTION or package.module:FUNCTION."""
+    from law_ray.driver import launch
     from objectives import load
 
     chosen = dict(_key_value(option) for option in options)
@@ -97,9 +131,37 @@ def run(objective: str, options: tuple[str, ...], quiet: bool, as_json: bool, **
     settings["fixed"] = dict(items.read_fixed(text, *about) for text in settings.pop("fix"))
     if settings["start"] not in ("auto", "none"):
         settings["start"] = items.read_orderings(Path(settings["start"]), *about)
+    settings["resources"] = dict(settings["resources"])
     with _one_way_out(as_json) as tell:
-        result = law_ray.minimize(black_box, progress=not quiet, source=source, **settings)
-        tell(_answer(result, black_box))
+        if detach is None:
+            tell(_answer(law_ray.minimize(black_box, progress=not quiet, source=source, **settings), black_box))
+        else:
+            out = launch(black_box, detach, source=source, **settings)
+            tell({"name": detach, "out": str(out), "progress": f"law-ray attach {detach}"})
+
+
+@cli.command()
+@click.argument("name")
+@_run_options
+def attach(name: str, address: str | None, quiet: bool, as_json: bool) -> None:
+    """Follow the run NAME that was started with --detach, and print its answer."""
+    from law_ray.driver import detached, reload, result_of
+
+    with _one_way_out(as_json) as tell:
+        spec, reason = detached.attach(name, address or "auto", not quiet)
+        black_box = reload(journal.read(spec.folder))
+        tell(_answer(result_of(spec.folder, black_box, reason), black_box))
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--address", default="auto", metavar="A", help="Of the Ray cluster.")
+def stop(name: str, address: str) -> None:
+    """End the run NAME that was started with --detach, so that it can be resumed."""
+    from law_ray.driver.detached import stop_detached
+
+    spec = stop_detached(name, address)
+    click.echo(f"stopped: every finished evaluation is kept, `law-ray resume {spec.folder}` continues")
 
 
 @cli.command()

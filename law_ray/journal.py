@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from law_ray.errors import InputError
+from law_ray.errors import InputError, RunError
 
 VERSION = 1
 NAME = "journal.jsonl"
@@ -27,7 +27,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         path = _path(folder)
-        self._file = open(path, "r+b")  # noqa: SIM115 - the object is the context manager
+        self._file = open(path, "r+b", buffering=0)  # noqa: SIM115 - the object is the context manager
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -55,10 +55,17 @@ class Journal:
         return journal
 
     def append(self, record: Record) -> None:
-        """Write one record as one line and wait until it is on disk."""
-        self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Write one record as one line and wait until it is on disk. RunError if it cannot be."""
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise RunError(
+                f"the journal in {self.folder} cannot be written ({error.strerror}): mend that, then resume it; what "
+                "was written before is kept"
+            ) from None
         self.records.append(record)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters, fit
+from law_ray.kernels import FloatArray
 from law_ray.methods import METHODS
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, validate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INITIAL, ADDED = 0, -1  # rounds that no model chose
+MAX_POINTS = 1_500  # that the model is given: of more, the best half of so many, and others at random
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +93,17 @@ class Optimizer:
             raise InputError(f"{len(self.starts)} starts do not fit an initial design (n_init) of {n_init}: enlarge it")
         self._round: int = INITIAL
         self._trials: list[Trial] = []  # by id
+        self._pending_ids: set[int] = set()
         self._taken: Taken = Taken(key)
 
-    def ask(self, batch_size: int) -> list[Trial]:
+    def ask(self, batch_size: int, joining: bool = False) -> list[Trial]:
         """Propose exactly `batch_size` new points; each must be told or failed later.
 
-        Points still pending, and failed ones, are conditioned on with their predicted mean. Raises UsedUpError when
-        fewer points are left. Cost of a model-based ask: a fit, O(n^3), and the method's choice.
+        Points still pending, and failed ones, are conditioned on with their predicted mean. If `joining`, the points
+        join the round of the last ask instead of making one of their own, which is how a freed worker is given work:
+        LAW then chooses the next points of a batch and not the first, the acquisition's maximum. Raises UsedUpError
+        when fewer points are left. Cost of a model-based ask: a fit, O(n^3), and the method's choice; of more than
+        MAX_POINTS values the model is given a part, the best among them.
         """
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"the batch size is {batch_size!r}: give an integer of at least 1")
@@ -106,32 +112,44 @@ class Optimizer:
             raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left")
         # One thread for BLAS: its results hang on the number, and its waiting threads would hinder the compiled loops.
         with _blas().limit(limits=1, user_api="blas"):
-            return self._ask(int(batch_size))
+            return self._ask(int(batch_size), self._round + (not joining))
 
-    def _ask(self, batch_size: int) -> list[Trial]:
+    def _ask(self, batch_size: int, round: int) -> list[Trial]:
         initial = len(self._trials) < self.n_init
         known = [trial for trial in self._trials if trial.state in ("told", "added")]
         if initial or not known:
             permutations = self._draw(batch_size, self.starts if initial else self.starts[:0])
-            return self._enter(permutations, INITIAL if initial else self._round + 1)
-        state = self._state(known)
+            return self._enter(permutations, INITIAL if initial else round)
+        state = self._state(known, round)
         permutations = METHODS[self.method](state, batch_size)
         self.model = state.fitted or self.model  # only now: a refused ask leaves no trace
         return self._enter(permutations, state.round)
 
-    def _state(self, known: list[Trial]) -> State:
+    def _state(self, known: list[Trial], round: int) -> State:
         X = np.array([trial.permutation for trial in known])
         y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
 
+        waiting = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
+        busy = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
+
         def posterior() -> GaussianProcess:
-            standard_errors = np.array([trial.standard_error for trial in known])
-            model = fit(X, y, generator(self.seed, "fit", len(self._trials)), self.model, standard_errors)
-            given = GaussianProcess(X, y, model, standard_errors)
-            busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
-            return given.condition(np.array(busy)) if busy else given
+            part = self._modelled(y)
+            standard_errors = np.array([known[i].standard_error for i in part])
+            rng = generator(self.seed, "fit", len(self._trials))
+            model = fit(X[part], y[part], rng, self.model, standard_errors)
+            given = GaussianProcess(X[part], y[part], model, standard_errors)
+            return given.condition(busy) if len(busy) else given
 
         rng = generator(self.seed, "choose", len(self._trials))
-        return State(X, y, self._round + 1, self._taken, self.constraints, rng, posterior)
+        return State(X, y, round, self._taken, self.constraints, rng, posterior, busy, round == self._round)
+
+    def _modelled(self, y: FloatArray) -> IntArray:
+        """Which of the values the model is given, in order: a fit costs O(n^3), and an ask O(n^2) in many places."""
+        if len(y) <= MAX_POINTS:
+            return np.arange(len(y))
+        best, others = np.split(np.argsort(y, kind="stable"), [MAX_POINTS // 2])
+        rng = generator(self.seed, "model", len(self._trials))
+        return np.sort(np.concatenate([best, rng.choice(others, MAX_POINTS - len(best), replace=False)]))
 
     def _draw(self, batch_size: int, first: IntArray) -> IntArray:
         """Those of `first` that are free, and then random permutations."""
@@ -159,14 +177,11 @@ class Optimizer:
         if error < 0:
             raise InputError(f"the standard error of trial {trial_id} is {error}: give at least 0")
         value = _finite(f"the value of trial {trial_id}", value)
-        self._trials[trial_id] = dataclasses.replace(
-            trial, state="told", value=value, standard_error=error, seconds=seconds
-        )
+        self._end(trial, state="told", value=value, standard_error=error, seconds=seconds)
 
     def fail(self, trial_id: int, reason: str, seconds: float = math.nan) -> None:
         """Report that a pending trial has no value: it is never proposed again."""
-        trial = self._pending(trial_id)
-        self._trials[trial_id] = dataclasses.replace(trial, state="failed", reason=reason, seconds=seconds)
+        self._end(self._pending(trial_id), state="failed", reason=reason, seconds=seconds)
 
     def add(self, permutations: ArrayLike, values: ArrayLike) -> None:
         """Enter (m, n_items) permutations and their (m,) values that are known already; they count towards n_init."""
@@ -189,6 +204,11 @@ class Optimizer:
     def trials(self) -> Sequence[Trial]:
         """All trials by id."""
         return tuple(self._trials)
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials asked for that were neither told nor failed, by id."""
+        return [self._trials[i] for i in sorted(self._pending_ids)]
 
     @property
     def history(self) -> "pd.DataFrame":
@@ -215,6 +235,12 @@ class Optimizer:
     def _append(self, trial: Trial) -> None:
         self._taken.add(trial.permutation)
         self._trials.append(trial)
+        if trial.state == "pending":
+            self._pending_ids.add(trial.id)
+
+    def _end(self, trial: Trial, **outcome: Any) -> None:
+        self._trials[trial.id] = dataclasses.replace(trial, **outcome)
+        self._pending_ids.remove(trial.id)
 
     def _validated(self, permutations: ArrayLike) -> IntArray:
         rows = [validate(row, self.n_items) for row in _listed("permutations", permutations)]

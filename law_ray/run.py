@@ -78,7 +78,12 @@ class Run:
     @property
     def pending(self) -> list[Trial]:
         """Asked, and neither told nor failed."""
-        return [trial for trial in self.optimizer.trials if trial.state == "pending"]
+        return self.optimizer.pending
+
+    @property
+    def _known(self) -> bool:
+        """Whether any value is."""
+        return any(trial.state == "told" for trial in self.optimizer.trials)
 
     @property
     def late(self) -> bool:
@@ -86,7 +91,7 @@ class Run:
         limit = self.settings.max_time
         return limit is not None and time.monotonic() - self.began >= limit and self._entered > 0
 
-    def ask(self, batch_size: int) -> list[Trial]:
+    def ask(self, batch_size: int, joining: bool = False) -> list[Trial]:
         """The next batch, on disk before it is returned; empty when the space is used up.
 
         At most `batch_size` points, and within the budget; the initial design is one batch.
@@ -99,7 +104,7 @@ class Run:
         trials: list[Trial] = []
         while size and not trials:
             try:
-                trials = self.optimizer.ask(size)
+                trials = self.optimizer.ask(size, joining)
             except UsedUpError:
                 size //= 2
         self.used_up = not trials
@@ -117,6 +122,22 @@ class Run:
                 }
             )
         return trials
+
+    def refill(self, batch_size: int) -> list[Trial]:
+        """What keeps `batch_size` trials pending, in asynchronous mode; empty when nothing more should be asked for.
+
+        Each `batch_size` trials in turn make a round, whether or not those of the round before have ended: LAW chooses
+        the first of a round as the acquisition's maximum and the others as further points of that batch.
+        """
+        trials = self.optimizer.trials
+        if not trials or len(trials) < self.settings.n_init:
+            return self.ask(batch_size)
+        free = batch_size - len(self.pending)
+        if free <= 0 or self.enough() is not None:
+            return []
+        begun = sum(trial.round == trials[-1].round for trial in trials[-batch_size:])
+        joining = trials[-1].round != INITIAL and begun < batch_size
+        return self.ask(min(free, batch_size - begun) if joining else free, joining)
 
     def enter(self, trial_id: int, outcome: Outcome) -> None:
         """A trial's outcome: on disk, then told to the optimiser."""
@@ -162,30 +183,39 @@ class Run:
 
     def stop_reason(self) -> str | None:
         """Why the run should end now, or None. Raises RunError when the objective only fails."""
-        settings, trials = self.settings, self.optimizer.trials
-        known = [trial for trial in trials if trial.state == "told"]
-        if settings.target is not None and known:
+        settings = self.settings
+        if settings.target is not None and self._known:
             best = self.optimizer.best.value
             if best >= settings.target if settings.maximize else best <= settings.target:
                 return "the target was reached"
         if self.late:
             return "the time was up"
-        if self.pending or not trials:
+        return None if self.pending else self.enough()
+
+    def enough(self) -> str | None:
+        """Why nothing more should be asked for, or None, by the rounds that have ended; errors as for `stop_reason`."""
+        settings, trials, pending = self.settings, self.optimizer.trials, self.pending
+        if not trials:
             return None
-        last_round = trials[-1].round
-        new = trials[self._asked_before :]  # the objective may have been mended before a resume
-        recent = [trial for trial in new if trial.round > last_round - FAILED_ROUNDS]
+        last_round = min(trial.round for trial in pending) - 1 if pending else trials[-1].round
+        new = reversed(trials[self._asked_before :])  # the objective may have been mended before a resume
+        since = itertools.takewhile(lambda trial: trial.round > last_round - FAILED_ROUNDS, new)
+        recent = [trial for trial in since if trial.round <= last_round]
         whole_rounds = len({trial.round for trial in recent})
         if whole_rounds == FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
             raise RunError(
-                f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {trials[-1].id}: "
-                f"{trials[-1].reason}; mend the objective, then resume {self.journal.folder}"
+                f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {recent[0].id}: "
+                f"{recent[0].reason}; mend the objective, then resume {self.journal.folder}"
             )
         if len(trials) >= settings.evals:
             return "all evaluations were made"
         if self.used_up:
             return "nothing new was left to evaluate"
-        if settings.patience is not None and known and last_round - self.optimizer.best.round >= settings.patience:
+        if (
+            settings.patience is not None
+            and self._known
+            and last_round - self.optimizer.best.round >= settings.patience
+        ):
             return f"{settings.patience} rounds brought nothing better"
         return None
 

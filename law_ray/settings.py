@@ -10,7 +10,10 @@ from law_ray.optimizer import Optimizer
 
 @dataclass(frozen=True)
 class Settings:
-    """The resolved options of a run; a batch_size of None is "auto". Times in seconds. Checked at construction."""
+    """The resolved options of a run; a batch_size of None is "auto". Times in seconds. Checked at construction.
+
+    Each evaluation, or each part of a split one, is given `num_cpus`, `num_gpus`, `memory` bytes and `resources`.
+    """
 
     n_items: int
     evals: int
@@ -21,6 +24,9 @@ class Settings:
     maximize: bool = False
     mode: str = "sync"
     num_cpus: float = 1
+    num_gpus: float = 0
+    memory: int = 0
+    resources: tuple[tuple[str, float], ...] = ()
     timeout: float | None = None
     max_time: float | None = None
     target: float | None = None
@@ -32,11 +38,16 @@ class Settings:
     fixed: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("before", "fixed"):  # lists, where they come from a journal
+        for name in ("before", "fixed", "resources"):  # lists, where they come from a journal
             object.__setattr__(self, name, tuple(tuple(pair) for pair in getattr(self, name)))
         Optimizer(self.n_items, self.method, self.seed, self.n_init, constraints=self.constraints)  # checks those
-        if self.mode != "sync":
-            raise InputError(f"mode is {self.mode!r}: only sync is available")
+        if self.mode not in ("sync", "async"):
+            raise InputError(
+                f"mode is {self.mode!r}: give sync, for batches, or async, to refill each free CPU at once"
+            )
+        for name, amount in (("num_gpus", self.num_gpus), ("memory", self.memory), *self.resources):
+            if not (isinstance(amount, int | float) and 0 <= amount < math.inf):
+                raise InputError(f"{name} is {amount!r}: give how much an evaluation needs, 0 for none")
         if not isinstance(self.rescore, int) or self.rescore < 0:
             raise InputError(f"rescore is {self.rescore!r}: give a number of evaluations, 0 for none")
         for name in ("evals", "batch_size", "patience", "threads", "split"):
@@ -57,6 +68,12 @@ class Settings:
                 f"batch_size is {self.batch_size}, but the initial design (n_init) of {self.n_init} leaves "
                 f"{max(left, 0)} of the {math.factorial(self.n_items)} permutations: give a smaller one"
             )
+
+    @property
+    def request(self) -> dict[str, float]:
+        """What a task asks of a node, by Ray's names of the resources."""
+        asked = {"CPU": self.num_cpus, "GPU": self.num_gpus, "memory": self.memory, **dict(self.resources)}
+        return {name: amount for name, amount in asked.items() if amount}
 
     @property
     def constraints(self) -> Constraints:

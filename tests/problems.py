@@ -33,8 +33,10 @@ class Problem(PlainLaw):
         self.taken = Taken(permutations=np.array(self.busy))
         self.candidates = everything
 
-    def state(self, seed=0, round=1):
-        return state_of(self.posterior, self.best, self.taken, seed=seed, round=round)
+    def state(self, seed=0, round=1, joining=False):
+        return state_of(
+            self.posterior, self.best, self.taken, seed=seed, round=round, busy=self.pending, joining=joining
+        )
 
     def optimum(self, best=None, batch=()):
         """EST's estimate over all permutations, given the batch at its predicted mean."""
@@ -44,7 +46,7 @@ class Problem(PlainLaw):
         return optimum_estimate(mean, variance, self.best if best is None else best)
 
     def prior_variance(self, A, batch):
-        return PlainLaw(self.X[:0], self.z[:0], self.h).variance(A, batch)
+        return PlainLaw(self.X[:0], self.z[:0], self.h, self.pending).variance(A, batch)
 
     def est(self, A, optimum, batch=()):
         return (optimum - self.mean(A)) / np.sqrt(self.variance(A, batch))

@@ -7,14 +7,15 @@ from law_ray.methods.state import State
 from law_ray.taken import Taken
 
 
-def state_of(posterior, best=None, taken=None, constraints=None, seed=0, round=1):
+def state_of(posterior, best=None, taken=None, constraints=None, seed=0, round=1, busy=None, joining=False):
     """The state after the data of `posterior`, whose least normalised value is `best`."""
     X, normalise = posterior.X, posterior.normalise
     best = float(np.min(posterior.predict(X)[0])) if best is None else best
     y = np.full(len(X), (best * normalise.scale + normalise.location) * normalise.unit)
     taken = Taken(permutations=X) if taken is None else taken
     constraints = Constraints(X.shape[1]) if constraints is None else constraints
-    return State(X, y, round, taken, constraints, np.random.default_rng(seed), lambda: posterior)
+    busy = X[:0] if busy is None else busy
+    return State(X, y, round, taken, constraints, np.random.default_rng(seed), lambda: posterior, busy, joining)
 
 
 def state_after(X, y, taken=None, constraints=None, seed=0):
@@ -22,7 +23,7 @@ def state_after(X, y, taken=None, constraints=None, seed=0):
     X = np.asarray(X)
     taken = Taken(permutations=X) if taken is None else taken
     constraints = Constraints(X.shape[1]) if constraints is None else constraints
-    return State(X, np.asarray(y, dtype=float), 1, taken, constraints, np.random.default_rng(seed), _no_model)
+    return State(X, np.asarray(y, dtype=float), 1, taken, constraints, np.random.default_rng(seed), _no_model, X[:0])
 
 
 def _no_model():

@@ -9,6 +9,7 @@ import inspect
 import os
 import re
 import sys
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 from numpy.typing import ArrayLike
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import RayError
 
 from law_ray import journal
 from law_ray.constraints import Constraints
-from law_ray.driver.actor import Start, start_driver
-from law_ray.driver.cluster import connect, slots
-from law_ray.driver.shipping import dumps, is_users
-from law_ray.driver.watch import watch
+from law_ray.driver.actor import Spec, Start, start_driver
+from law_ray.driver.cluster import check_request, connect
+from law_ray.driver.detached import start_detached
+from law_ray.driver.shipping import dumps, is_users, load_as
+from law_ray.driver.watch import stop, understood, watch
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.optimizer import Optimizer, Trial
 from law_ray.rescore import Rescored
@@ -71,6 +73,9 @@ def minimize(
     target: float | None = None,
     patience: int | None = None,
     num_cpus: float = 1,
+    num_gpus: float = 0,
+    memory: int = 0,
+    resources: Mapping[str, float] | None = None,
     split: int = 1,
     rescore: int = 20,
     address: str | None = None,
@@ -86,48 +91,93 @@ def minimize(
     objective has to begin with (`.starts`), at most half; with an array of orderings these too; with "none" neither.
     before: pairs (a, b), item a must come before item b; fixed: {item: position}; both beside the constraints that the
     objective has (`.constraints`).
-    batch_size: "auto" makes it as many as the cluster can run at once, read anew each round. num_cpus: CPUs (and
-    threads) of one evaluation. split: evaluate each ordering as so many tasks of num_cpus, if the objective has parts
-    (`.split(k)` and `.combine(values)`). rescore: where values come with standard errors, how many repeated evaluations
-    of the best few may be made in the end to tell which is the best. timeout: seconds an evaluation may take before it
-    is stopped and failed. Stop early after max_time seconds, at a value of target or better, or after patience rounds
-    that brought nothing better; what was still running is then left to `resume`. out: the run folder, by default a new
-    one in law-ray-runs, where every result is journaled. address: of a Ray cluster to join; by default the one
-    `ray.init` connected to, else one started on this machine. source: the name and options by which `objectives.load`
-    finds the objective again.
+    batch_size: "auto" makes it as many as the cluster can run at once, read anew each round. mode: "sync", in rounds,
+    or "async": each trial that ends makes room for another at once, for evaluations that take unequal times. num_cpus:
+    CPUs (and threads) of one evaluation; num_gpus, memory in bytes and resources ({name: amount}, custom ones of Ray):
+    what else it needs of its node. split: evaluate each ordering as so many tasks of that size, if the objective has
+    parts (`.split(k)` and `.combine(values)`). rescore: where values come with standard errors, how many repeated
+    evaluations of the best few may be made in the end to tell which is the best. timeout: seconds an evaluation may
+    take before it is stopped and failed. Stop early after max_time seconds, at a value of target or better, or after
+    patience rounds that brought nothing better; what was still running is then left to `resume`. out: the run folder,
+    by default a new one in law-ray-runs, where every result is journaled. address: of a Ray cluster to join; by default
+    the one `ray.init` connected to, else one started on this machine. source: the name and options by which
+    `objectives.load` finds the objective again.
 
     Raises InputError for a bad argument and RunError when the run fails. Results depend on the seed, the batch size and
     the number of threads, not on the workers.
     """
-    n_items = _n_items(objective, n_items)
-    constraints = _constraints(objective, n_items, before, fixed or {})
-    settings = Settings(
-        n_items=n_items,
+    spec = _spec(
+        objective,
+        n_items,
         evals=evals,
-        batch_size=_batch_size(batch_size),
+        batch_size=batch_size,
         method=method,
         seed=seed,
         n_init=n_init,
+        start=start,
+        before=before,
+        fixed=fixed,
         maximize=maximize,
         mode=mode,
-        num_cpus=num_cpus,
+        out=out,
         timeout=timeout,
         max_time=max_time,
         target=target,
         patience=patience,
-        threads=len(os.sched_getaffinity(0)),
+        num_cpus=num_cpus,
+        num_gpus=num_gpus,
+        memory=memory,
+        resources=resources,
         split=split,
         rescore=rescore,
+        source=source,
+    )
+    return _follow(objective, spec, address, progress)
+
+
+def launch(objective: Any, name: str, address: str | None, n_items: int | None = None, **options: Any) -> Path:
+    """Start a run that goes on by itself on the Ray cluster at `address`, under a name to `attach` to or to `stop`.
+
+    Its `options` are those of `minimize`, `source` among them, by which its driver loads the objective. Returns the run
+    folder, which is on this node. Errors as for `minimize`.
+    """
+    spec = _spec(objective, n_items, name=name, **options)
+    start_detached(spec, address)
+    return spec.folder
+
+
+def _spec(
+    objective: Any,
+    n_items: int | None,
+    *,
+    batch_size: int | str = "auto",
+    start: ArrayLike | str = "auto",
+    before: Iterable[tuple[int, int]] = (),
+    fixed: Mapping[int, int] | None = None,
+    resources: Mapping[str, float] | None = None,
+    out: str | Path | None = None,
+    source: dict[str, Any] | None = None,
+    name: str | None = None,
+    **settings: Any,
+) -> Spec:
+    """What the arguments of `minimize` come to, checked."""
+    n_items = _n_items(objective, n_items)
+    constraints = _constraints(objective, n_items, before, fixed or {})
+    resolved = Settings(
+        n_items=n_items,
+        batch_size=_batch_size(batch_size),
+        threads=len(os.sched_getaffinity(0)),
+        resources=tuple((resources or {}).items()),
         before=constraints.before,
         fixed=constraints.fixed,
+        **settings,
     )
-    if split > 1 and not hasattr(objective, "split"):
-        raise InputError(f"split is {split}, but {_describe(objective)['name']} has no parts: leave it out")
-    name = _describe(objective)["name"]
-    folder = Path(out) if out is not None else folder_for(name, seed)
+    about = {**_describe(objective), "source": source, "folder": os.getcwd(), "launch": uuid.uuid4().hex}
+    if resolved.split > 1 and not hasattr(objective, "split"):
+        raise InputError(f"split is {resolved.split}, but {about['name']} has no parts: leave it out")
+    folder = Path(out) if out is not None else folder_for(about["name"], resolved.seed)
     journal.check_free(folder)
-    about = {**_describe(objective), "source": source, "folder": os.getcwd()}
-    return _follow(objective, folder.absolute(), settings, about, _start(start, settings), address, progress)
+    return Spec(folder.absolute(), resolved, about, _start(start, resolved), name)
 
 
 def resume(
@@ -160,25 +210,12 @@ def resume(
         raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
     settings = replace(settings, evals=evals or settings.evals)
     _n_items(objective, settings.n_items)
-    return _follow(objective, folder, settings, None, Start(), address, progress)
+    return _follow(objective, Spec(folder, settings, None), address, progress)
 
 
 def reload(records: list[journal.Record]) -> Any:
     """The objective that a journal's records name, loaded anew from where the run was started."""
-    from objectives import load
-
-    about = records[0]["objective"]
-    if about["source"] is None:
-        raise InputError(
-            f"the objective {about['name']} was given in Python: resume it with law_ray.resume(out, objective)"
-        )
-    here = Path.cwd()
-    try:
-        if Path(about["folder"]).is_dir():
-            os.chdir(about["folder"])  # where relative paths and modules were found
-        return load(about["source"]["name"], **about["source"]["options"])
-    finally:
-        os.chdir(here)
+    return load_as(records[0]["objective"])
 
 
 def _describe(objective: Any) -> dict[str, Any]:
@@ -235,39 +272,28 @@ def _batch_size(batch_size: int | str) -> int | None:
     return None if isinstance(batch_size, str) else batch_size
 
 
-def _follow(
-    objective: Any,
-    folder: Path,
-    settings: Settings,
-    about: dict[str, Any] | None,
-    start: Start,
-    address: str | None,
-    progress: bool,
-) -> Result:
-    """Run the driver actor to its end, showing its progress. `about` is None when the run is to be resumed."""
+def _follow(objective: Any, spec: Spec, address: str | None, progress: bool) -> Result:
+    """Run a driver actor to its end, showing its progress."""
+    folder, settings = spec.folder, spec.settings
     pickled = dumps(objective)
     if progress and sys.stderr.isatty():
         print("starting Ray ...", end="\r", file=sys.stderr)
     started_here = connect(address, len(pickled))
+    driver = None
     try:
-        slots(settings.num_cpus, settings.split)
-        driver = start_driver()
-        ray.get(driver.open.remote(pickled, folder, settings, about, start))
-        reason = watch(driver, settings.evals, progress)
+        check_request(settings)
+        driver = start_driver(spec)
+        reason = watch(driver, [ray.put(pickled)], settings.evals, progress)
     except KeyboardInterrupt:
+        if driver is not None:
+            stop(driver)
         if not (folder / journal.NAME).exists():
             raise
         source = journal.read(folder)[0]["objective"]["source"]
         how = f"law_ray.resume({str(folder)!r}, objective)" if source is None else f"`law-ray resume {folder}`"
         raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
-    except RayTaskError as error:
-        if isinstance(error.cause, InputError | RunError):
-            raise error.cause from None
-        raise
-    except RayError as error:
-        raise RunError(
-            f"Ray failed ({type(error).__name__}); finished evaluations are in {folder}: resume it"
-        ) from error
+    except (RayError, OSError) as error:
+        raise understood(error, folder) from None
     finally:
         if started_here:
             ray.shutdown()
@@ -284,5 +310,8 @@ def result_of(folder: Path, objective: Any, reason: str) -> Result:
         raise RunError(f"no evaluation succeeded before {reason}: resume {folder}")
     rounds = max((trial.round for trial in done), default=0)
     best, winner = best_of(optimizer, records)
-    files = tuple(objective.write(best.permutation.copy(), folder)) if hasattr(objective, "write") else ()
+    try:
+        files = tuple(objective.write(best.permutation.copy(), folder)) if hasattr(objective, "write") else ()
+    except OSError as error:
+        raise RunError(f"cannot write the answer to {folder} ({error.strerror}): mend that, then resume it") from None
     return Result(best, optimizer.history, folder, len(done), rounds, asking, evaluating, reason, files, winner)

@@ -1,6 +1,8 @@
 """The driver actor, which holds the run."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,14 +11,19 @@ import numpy as np
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from law_ray import threads
+from law_ray import journal, threads
 from law_ray.driver.cluster import slots
 from law_ray.driver.evaluations import Evaluations, Job, TaskId
+from law_ray.driver.shipping import dumps, load_as
 from law_ray.errors import InputError
 from law_ray.evaluation import Outcome
 from law_ray.run import Run, spans
 from law_ray.seeding import generator
 from law_ray.settings import Settings
+
+NAMESPACE = "law_ray"  # of the named drivers
+MAX_CONCURRENCY = 32  # calls answered at once: some wait for the end
+MAX_RESTARTS = 5  # of a driver whose process dies: more often is no accident
 
 
 class Start(NamedTuple):
@@ -26,55 +33,60 @@ class Start(NamedTuple):
     greedy: bool = True  # whether the objective adds good orderings of its own
 
 
+class Spec(NamedTuple):
+    """What a run is of, and where. Ray keeps it for a driver that restarts, so no reference to an object is in it."""
+
+    folder: Path
+    settings: Settings
+    about: dict[str, Any] | None  # None: the run in the folder is to be resumed
+    start: Start = Start()
+    name: str | None = None  # of a driver that outlives its client, and loads the objective by its name
+
+
 class Driver:
     """Holds the run folder: asks, submits, waits, journals, tells, until a stop rule ends the run.
 
-    Further methods answer while `run` works, in threads of their own.
+    It works in a thread of its own, and its methods answer meanwhile. When its process dies, Ray starts another, which
+    goes on from the journal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, spec: Spec) -> None:
+        threads.limit(spec.settings.threads, blas=1)  # as `Optimizer.ask` wants it; in its own thread it comes too late
+        self._spec = spec
         self._stopped = False
+        self._run: Run | None = None
+        self._evaluations: Evaluations | None = None
+        self._end: Future[str] = Future()
+        self._begun = threading.Lock()
+        if spec.name is not None:
+            self._begin([])
 
-    def open(
-        self, pickled: bytes, folder: Path, settings: Settings, about: dict[str, Any] | None, start: Start
-    ) -> None:
-        """Take the run folder: start a run of the objective that `about` describes, or resume the one there if None."""
-        threads.limit(settings.threads, blas=1)  # as `Optimizer.ask` wants it; in its own thread it comes too late
-        objective = cloudpickle.loads(pickled)
-        key = getattr(objective, "key", None)
-        if about is None:
-            self._run = Run.resume(folder, settings.evals, key)
-        else:
-            room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
-            own = _good_orderings(objective, settings, room) if start.greedy and room else []
-            self._run = Run.start(folder, settings, about, key, [*start.orderings, *own])
-        self._evaluations = Evaluations(pickled, self._run.settings)
+    def result(self, reference: list[Any]) -> str:
+        """Wait for the end of the run; returns the reason for it, or raises what the user should know.
 
-    def run(self) -> str:
-        """Work until a stop rule ends the run; returns the reason."""
-        settings = self._run.settings
-        try:
-            while (reason := self._stop_reason()) is None:
-                trials = self._run.pending or self._run.ask(
-                    settings.batch_size or slots(settings.num_cpus, settings.split)
-                )
-                self._carry_out([Job(trial) for trial in trials], self._run.enter, lambda: self._stop_reason() is None)
-            while self._time_left() and (again := self._run.ask_again()):
-                self._carry_out([Job(*each) for each in again], self._run.enter_again, self._time_left)
-            return reason
-        finally:
-            self._run.journal.close()
+        It begins with the first call, unless the driver has a name, as no client may be there to call again when the
+        driver restarts. `reference`, in a list, is that of the pickled objective.
+        """
+        self._begin(reference)
+        return self._end.result()
 
     def stop(self) -> None:
         """End the run as soon as may be; what is running is left to a resume."""
         self._stopped = True
 
-    def started(self, task_id: TaskId) -> None:
+    def started(self, task_id: TaskId, node: str) -> None:
         """A worker says that it begins a task."""
-        self._evaluations.started(task_id)
+        if self._evaluations is not None:
+            self._evaluations.started(task_id, node)
 
-    def status(self) -> dict[str, Any]:
-        """What the progress line shows."""
+    def spec(self) -> Spec:
+        """What the run is of; its folder is on this node."""
+        return self._spec
+
+    def status(self) -> dict[str, Any] | None:
+        """What the progress line shows; None before the run is open."""
+        if self._run is None:
+            return None
         trials = self._run.optimizer.trials
         known = [trial.value for trial in trials if trial.state == "told"]
         asking, waiting = spans(self._run.journal.records)
@@ -87,20 +99,87 @@ class Driver:
             "evaluating": f"{waiting:.1f}s",
         }
 
-    def _stop_reason(self) -> str | None:
-        return "it was interrupted" if self._stopped else self._run.stop_reason()
+    def _begin(self, reference: list[Any]) -> None:
+        if self._begun.acquire(blocking=False):
+            threading.Thread(target=self._live, args=(reference,), daemon=True).start()
 
-    def _time_left(self) -> bool:
-        return not self._stopped and not self._run.late
+    def _live(self, reference: list[Any]) -> None:
+        try:
+            threads.limit(self._spec.settings.threads, blas=1)  # numba's are a thread's own
+            self._end.set_result(self._work(reference))
+        except BaseException as error:
+            self._end.set_exception(error)
 
-    def _carry_out(self, jobs: list[Job], enter: Callable[[int, Outcome], None], going_on: Callable[[], bool]) -> None:
+    def _work(self, reference: list[Any]) -> str:
+        """Work until a stop rule ends the run."""
+        if self._spec.name is not None and self._spec.about is not None:
+            reference = [ray.put(dumps(load_as(self._spec.about)))]
+        objective = cloudpickle.loads(ray.get(reference[0]))
+        run = self._open(objective)
+        self._evaluations = evaluations = Evaluations(objective, reference, run.settings)
+        self._run = run
+        try:
+            reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
+            while self._time_left(run) and (again := run.ask_again()):
+                jobs = [Job(*each) for each in again]
+                self._carry_out(evaluations, jobs, run.enter_again, lambda: self._time_left(run))
+            return reason
+        finally:
+            evaluations.cancel()
+            run.journal.close()
+
+    def _open(self, objective: Any) -> Run:
+        """Start the run; or resume it if it is to be, or if an earlier process of this driver has begun it."""
+        folder, settings, about, start = self._spec[:4]
+        key = getattr(objective, "key", None)
+        if about is None or (
+            (folder / journal.NAME).exists() and journal.read(folder)[0]["objective"].get("launch") == about["launch"]
+        ):
+            return Run.resume(folder, settings.evals, key)
+        room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
+        own = _good_orderings(objective, settings, room) if start.greedy and room else []
+        return Run.start(folder, settings, about, key, [*start.orderings, *own])
+
+    def _work_in_rounds(self, run: Run, evaluations: Evaluations) -> str:
+        """Batch after batch, each as large as the cluster is then."""
+        while (reason := self._stop_reason(run)) is None:
+            trials = run.pending or run.ask(run.settings.batch_size or slots(run.settings))
+            jobs = [Job(trial) for trial in trials]
+            self._carry_out(evaluations, jobs, run.enter, lambda: self._stop_reason(run) is None)
+        return reason
+
+    def _keep_busy(self, run: Run, evaluations: Evaluations) -> str:
+        """Each trial that ends makes room for another at once."""
+        waiting = run.pending
+        while (reason := self._stop_reason(run)) is None:
+            for trial in waiting or run.refill(run.settings.batch_size or slots(run.settings)):
+                evaluations.submit(Job(trial))
+            waiting = []
+            if evaluations:
+                for job, outcome in evaluations.wait():
+                    run.enter(job.trial.id, outcome)
+        return reason
+
+    def _stop_reason(self, run: Run) -> str | None:
+        return "it was interrupted" if self._stopped else run.stop_reason()
+
+    def _time_left(self, run: Run) -> bool:
+        return not self._stopped and not run.late
+
+    def _carry_out(
+        self,
+        evaluations: Evaluations,
+        jobs: list[Job],
+        enter: Callable[[int, Outcome], None],
+        going_on: Callable[[], bool],
+    ) -> None:
         """Have jobs evaluated and their outcomes entered as they come, while `going_on()` and until all are in."""
         for job in jobs:
-            self._evaluations.submit(job)
-        while self._evaluations and going_on():
-            for job, outcome in self._evaluations.wait():
+            evaluations.submit(job)
+        while evaluations and going_on():
+            for job, outcome in evaluations.wait():
                 enter(job.trial.id, outcome)
-        self._evaluations.cancel()
+        evaluations.cancel()
 
 
 def _good_orderings(objective: Any, settings: Settings, count: int) -> list[list[int]]:
@@ -114,7 +193,15 @@ def _good_orderings(objective: Any, settings: Settings, count: int) -> list[list
     return found[settings.constraints.allows(found)][:count].tolist()
 
 
-def start_driver() -> Any:
-    """A driver actor on this node, where the run folder is."""
+def start_driver(spec: Spec) -> Any:
+    """A driver actor on this node, where the run folder is. ValueError if its name is taken."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    return ray.remote(Driver).options(num_cpus=0, max_concurrency=4, scheduling_strategy=here).remote()
+    detached = {} if spec.name is None else {"name": spec.name, "namespace": NAMESPACE, "lifetime": "detached"}
+    options = {
+        "num_cpus": 0,
+        "max_concurrency": MAX_CONCURRENCY,
+        "max_restarts": MAX_RESTARTS,
+        "max_task_retries": -1,
+        **detached,
+    }
+    return ray.remote(Driver).options(scheduling_strategy=here, **options).remote(spec)

@@ -1,5 +1,6 @@
-"""Pickling an objective for workers that cannot import the user's modules."""
+"""How an objective reaches the driver and the workers, which cannot import the user's modules."""
 
+import os
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -33,6 +34,23 @@ def dumps(objective: Any) -> bytes:
             raise InputError(
                 f"the objective cannot be sent to workers, {error}: keep what cannot be pickled out of it"
             ) from None
+
+
+def load_as(about: dict[str, Any]) -> Any:
+    """The objective that a run record is about, loaded by its name from where the run was started."""
+    from objectives import load
+
+    if about["source"] is None:
+        raise InputError(
+            f"the objective {about['name']} was given in Python: resume it with law_ray.resume(out, objective)"
+        )
+    here = Path.cwd()
+    try:
+        if Path(about["folder"]).is_dir():
+            os.chdir(about["folder"])  # where relative paths and modules were found
+        return load(about["source"]["name"], **about["source"]["options"])
+    finally:
+        os.chdir(here)
 
 
 def is_users(file: str) -> bool:

@@ -1,26 +1,32 @@
-"""Following a driver from the client: the progress line, and what Ctrl-C does."""
+"""Following a driver from the client: the progress line, what Ctrl-C does, and what errors mean."""
 
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import ray
+from ray.exceptions import GetTimeoutError, RayTaskError
 from tqdm import tqdm
+
+from law_ray.driver.cluster import knock
+from law_ray.errors import InputError, RunError
 
 POLL = 0.2  # seconds between two looks at the driver
 LOG_INTERVAL = 30  # seconds between two progress lines where nobody watches
 STOP_TIMEOUT = 10  # seconds that an interrupted driver has to end
+PATIENCE = 5  # seconds for an answer of the driver before the head is looked for
 
 
-def watch(driver: Any, evals: int, progress: bool) -> str:
-    """Run the driver to its end, drawing a progress line on stderr; returns why it ended.
+def watch(driver: Any, reference: list[Any], evals: int, progress: bool) -> str:
+    """Follow the driver to its end, drawing a progress line on stderr; returns why it ended.
 
-    An interrupt stops it, leaves the run resumable, and is raised as KeyboardInterrupt.
+    `reference` is what the driver's `result` wants. An interrupt is raised as KeyboardInterrupt; the driver goes on.
     """
-    done = driver.run.remote()
+    done = driver.result.remote(reference)
     live = sys.stderr.isatty()  # else, in a log file, a line now and then
     interval = 0.1 if live else LOG_INTERVAL
     line = "{n_fmt}/{total_fmt} evaluations [{elapsed}{postfix}]"  # fits 80 columns
@@ -30,17 +36,41 @@ def watch(driver: Any, evals: int, progress: bool) -> str:
     ):
         while True:
             ready, _ = ray.wait([done], timeout=POLL)
-            status = ray.get(driver.status.remote())
-            evaluations = status.pop("evaluations")
-            bar.set_postfix(status, refresh=live)
-            bar.update(evaluations - bar.n)
+            if status := _status(driver):
+                evaluations = status.pop("evaluations")
+                bar.set_postfix(status, refresh=live)
+                bar.update(evaluations - bar.n)
             if ready:
                 reason: str = ray.get(done)
                 return reason
             if interrupted.is_set():
-                driver.stop.remote()
-                ray.wait([done], timeout=STOP_TIMEOUT)
                 raise KeyboardInterrupt
+
+
+def stop(driver: Any) -> None:
+    """End a driver's run as soon as may be; what is running is left to a resume."""
+    driver.stop.remote()
+    ray.wait([driver.result.remote([])], timeout=STOP_TIMEOUT)
+
+
+def understood(error: Exception, folder: Path) -> Exception:
+    """What the user should know of an error: what the driver raised for them, or that Ray failed, or its head."""
+    if isinstance(error, OSError):
+        return RunError(f"the head of the Ray cluster is gone; finished evaluations are in {folder}: resume it")
+    if isinstance(error, RayTaskError):
+        return error.cause if isinstance(error.cause, InputError | RunError) else error
+    return RunError(f"Ray failed ({type(error).__name__}); finished evaluations are in {folder}: resume it")
+
+
+def _status(driver: Any) -> dict[str, Any] | None:
+    """The driver's status, None where it has none yet. OSError when the cluster's head is gone."""
+    asked = driver.status.remote()
+    while True:
+        try:
+            status: dict[str, Any] | None = ray.get(asked, timeout=PATIENCE)
+            return status
+        except GetTimeoutError:  # the driver may be restarting
+            knock(ray.get_runtime_context().gcs_address)
 
 
 @contextmanager

@@ -66,12 +66,15 @@ def law(state: State, batch_size: int, acquisition: Acquisition, weight: Weight,
 
     x_1 = argmax a(x), and x_b = argmax log L(x, x | x_1..x_{b-1}) + 2 log w(a(x)): the greedy maximisation of
     log det [L^AW(x_i, x_j)], L^AW(x, x') = w(a(x)) L(x, x') w(a(x')) (Equations 1 and 2), where conditioning on the
-    batch includes the observation noise. The gauge L is the posterior covariance K_t or, if `prior`, the prior K: then
-    the data have no part in the diversity (supplement, comparison with local penalisation). The batch, and all that is
-    sampled, keeps the constraints. In a batch of more than N_SEARCHES most points come from a pool. In the end each of
-    them climbs once more, given all the others, which brings the determinant to that of a search for every point.
+    batch includes the observation noise. A batch that joins a round has no x_1: the round began with one. The gauge L
+    is the posterior covariance K_t or, if `prior`, the prior K: then the data have no part in the diversity, except for
+    pending and failed points (supplement, comparison with local penalisation). The batch, and all that is sampled,
+    keeps the constraints. In a batch of more than N_SEARCHES most points come from a pool. In the end each of them
+    climbs once more, given all the others, which brings the determinant to that of a search for every point.
     """
-    gauge = state.posterior.prior() if prior else state.posterior
+    gauge = state.posterior
+    if prior:
+        gauge = gauge.prior().condition(state.busy) if len(state.busy) else gauge.prior()
 
     def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return acquisition(mean, variance)
@@ -83,7 +86,9 @@ def law(state: State, batch_size: int, acquisition: Acquisition, weight: Weight,
         return Landscape(state.posterior, given_batch, gain, prior)
 
     pooled = batch_size > N_SEARCHES
-    batch = greedy(state, batch_size, gauge, lambda given_batch, batch: gain if batch else first, pooled)
+    batch = greedy(
+        state, batch_size, gauge, lambda given_batch, batch: gain if batch or state.joining else first, pooled
+    )
     if pooled:
         taken = state.taken.copy()
         for point in batch:

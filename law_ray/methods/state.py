@@ -32,6 +32,10 @@ class State:
     rng: np.random.Generator
     fit: Callable[[], GaussianProcess]
     """behind `posterior`"""
+    busy: IntArray
+    """(m, n_items) pending and failed permutations, at whose predicted mean `posterior` is given them as well"""
+    joining: bool = False
+    """whether the batch continues a round whose first points are pending or evaluated already"""
 
     @cached_property
     def posterior(self) -> GaussianProcess:

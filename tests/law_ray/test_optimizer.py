@@ -13,6 +13,7 @@ from orderings import allowed_orderings
 
 import law_ray
 from law_ray import InputError, Optimizer
+from law_ray import optimizer as optimizer_module
 from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
 from law_ray.gp import fit, log_marginal_likelihood
@@ -771,3 +772,24 @@ def test_starts_must_be_allowed_orderings_that_fit():
         Optimizer(3, starts=[[0, 1, 1]])
     with pytest.raises(InputError, match="item 1 must come before item 0"):
         Optimizer(3, constraints=Constraints(3, [(1, 0)]), starts=[[0, 1, 2]])
+
+
+def test_of_many_values_the_model_is_given_the_best_and_some_of_the_others(monkeypatch):
+    given = {}
+
+    def spy(X, y, rng, previous, standard_errors, original=optimizer_module.fit):
+        given.update(X=X, y=y, standard_errors=standard_errors)
+        return original(X, y, rng, previous, standard_errors)
+
+    monkeypatch.setattr(optimizer_module, "fit", spy)
+    monkeypatch.setattr(optimizer_module, "MAX_POINTS", 30)
+    opt = Optimizer(7, n_init=50)
+    for trial in opt.ask(50):
+        opt.tell(trial.id, objective(trial.permutation), standard_error=float(trial.id))
+    opt.ask(1)
+    y = np.array([trial.value for trial in opt.trials[:50]])
+    ids = given["standard_errors"].astype(int)
+    assert len(set(ids.tolist())) == 30
+    assert set(np.argsort(y, kind="stable")[:15]) <= set(ids.tolist())
+    assert np.array_equal(given["y"], y[ids])
+    assert np.array_equal(given["X"], [opt.trials[i].permutation for i in ids])

@@ -212,3 +212,80 @@ def test_a_journal_of_the_first_version_still_loads():
     assert optimizer.best.value == expected["best_value"]
     assert optimizer.history["state"].value_counts().to_dict() == expected["states"]
     assert dataclasses.asdict(optimizer.model) == expected["model"]
+
+
+def work_async(run, rng, in_flight=4, limit=math.inf):
+    """What the driver does in asynchronous mode, its evaluations ending in an order of chance."""
+    under_way = list(run.pending)
+    made = 0
+    while (reason := run.stop_reason()) is None:
+        under_way += run.refill(in_flight)
+        if made == limit:
+            return None
+        trial = under_way.pop(int(rng.integers(min(in_flight, len(under_way)))))
+        value = noisy_displacement(trial.permutation, generator(run.settings.seed, "evaluate", trial.id))
+        run.enter(trial.id, Outcome(value))
+        made += 1
+    return reason
+
+
+ASYNC = dataclasses.replace(QUICK, method="law-est", mode="async")
+
+
+@pytest.mark.parametrize("limit", [3, 9, 17, 38])
+def test_asynchronous_proposals_follow_from_the_journal_before_them(tmp_path, limit):
+    run = started(tmp_path / "run", ASYNC)
+    work_async(run, np.random.default_rng(limit), limit=limit)
+    run.journal.close()
+    run = Run.resume(tmp_path / "run")
+    assert work_async(run, np.random.default_rng(0)) == "all evaluations were made"
+    records = journal.read(tmp_path / "run")
+    asked = [i for i, record in enumerate(records) if record["type"] == "ask" and record["round"] > 0]
+    assert len(asked) > 20
+    for i in asked:
+        optimizer = replayed(records[:i], None)
+        joining = records[i]["round"] == optimizer.trials[-1].round
+        trials = optimizer.ask(records[i]["batch_size"], joining)
+        assert [trial.permutation.tolist() for trial in trials] == [t["permutation"] for t in records[i]["trials"]]
+        assert dataclasses.asdict(optimizer.model) == records[i]["model"]
+
+
+def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_under_way(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(ASYNC, method="random"))
+    first = run.refill(4)
+    assert len(first) == len(run.pending) == QUICK.n_init
+    assert run.refill(4) == []
+    for trial in first[:8]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [1, 1]  # 2 of the initial design are still under way
+    assert run.refill(4) == []
+    for trial in first[8:]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [1, 1]
+    for trial in run.pending[:1]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [2]
+    assert [trial.round for trial in run.refill(8)] == [2, 2, 2, 2]  # nodes have joined; the round grows with them
+
+
+def test_patience_in_asynchronous_mode_counts_rounds_that_have_ended_and_lets_the_rest_end(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(ASYNC, method="random", patience=2))
+    values = iter([5.0] * 10 + [4.0] * 4 + [9.0] * 100)
+    under_way = []
+    while run.stop_reason() is None:
+        under_way += run.refill(4)
+        run.enter(under_way.pop(0).id, Outcome(next(values)))
+    assert run.stop_reason() == "2 rounds brought nothing better"
+    assert run.optimizer.best.round == 1
+    assert not run.pending
+    assert run.optimizer.trials[-1].round in (3, 4)
+
+
+def test_two_rounds_of_failures_end_an_asynchronous_run(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(ASYNC, method="random"))
+    under_way = run.refill(4)
+    with pytest.raises(RunError, match=r"the last \d+ evaluations, 2 whole rounds, all failed"):
+        while run.stop_reason() is None:
+            under_way += run.refill(4)
+            run.enter(under_way.pop(0).id, Outcome(reason="broken"))
+    assert len(run.optimizer.trials) <= QUICK.n_init + 3 * 4

@@ -5,7 +5,6 @@ import pytest
 
 import law_ray
 from law_ray import journal
-from law_ray.driver.cluster import slots
 from law_ray.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -61,10 +60,6 @@ def test_a_part_that_fails_fails_its_trial_alone(tmp_path, flaw, reason):
 def test_an_objective_without_parts_cannot_be_split(tmp_path):
     with pytest.raises(InputError, match=r"split is 2, but .*: leave it out"):
         law_ray.minimize(lambda permutation: 0.0, 5, evals=20, split=2, out=tmp_path)
-
-
-def test_slots_are_for_whole_evaluations():
-    assert (slots(1, 2), slots(0.5, 2), slots(1, 64)) == (1, 2, 1)
 
 
 def noisy(permutation, rng):

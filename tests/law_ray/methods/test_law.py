@@ -53,15 +53,18 @@ def plain(problem, method, batch_size):
 
 @pytest.mark.parametrize("method", ["law-est", "law-ei", "law-ucb", "law-prior-est", "law-prior-ei"])
 @pytest.mark.parametrize(("n_items", "seed", "batch_size"), [(4, 0, 4), (5, 1, 5), (6, 2, 5), (6, 3, 5), (8, 0, 3)])
-def test_each_point_is_the_greedy_choice_by_direct_formulas(method, n_items, seed, batch_size):
+@pytest.mark.parametrize("joining", [False, True])
+def test_each_point_is_the_greedy_choice_by_direct_formulas(method, n_items, seed, batch_size, joining):
     problem = Problem(n_items, seed)
     acquisition, weight = plain(problem, method, batch_size)
     gauge = problem.prior_variance if "prior" in method else problem.variance
 
     def objective(A, batch):
-        return np.log(gauge(A, batch)) + 2 * np.log(weight(acquisition(A))) if len(batch) else acquisition(A)
+        if len(batch) == 0 and not joining:
+            return acquisition(A)
+        return np.log(gauge(A, batch)) + 2 * np.log(weight(acquisition(A)))
 
-    assert_greedy(problem, METHODS[method](problem.state(round=ROUND), batch_size), objective)
+    assert_greedy(problem, METHODS[method](problem.state(round=ROUND, joining=joining), batch_size), objective)
 
 
 @problems

@@ -1,0 +1,139 @@
+"""An objective that goes wrong on demand, and keeps a log of its own of what was evaluated."""
+
+import ctypes
+import math
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from law_ray.permutations import IntArray
+
+
+class Unpicklable(Exception):
+    """Cannot be sent from a worker."""
+
+    def __init__(self) -> None:
+        super().__init__("unpicklable")
+        self.lock = __import__("threading").Lock()
+
+
+def _raise() -> None:
+    raise Unpicklable
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _kill_worker() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _exit() -> None:
+    os._exit(3)
+
+
+def _hang() -> None:
+    time.sleep(10_000)
+
+
+def _eat_memory() -> None:
+    hoard = []
+    while True:
+        hoard.append(np.ones(10_000_000))
+        time.sleep(0.05)
+
+
+def _kill_driver() -> None:
+    _driver().kill()
+
+
+def _limit_journal() -> None:
+    """Let no file of the driver's grow beyond what the journal has now, as on a full disk."""
+    driver = _driver()
+    size = max(file.stat().st_size for file in map(Path, _open_files(driver)) if file.name == "journal.jsonl")
+    driver.rlimit(psutil.RLIMIT_FSIZE, (size + 20, size + 20))
+
+
+ACTIONS = {
+    "raise": _raise,
+    "segfault": _segfault,
+    "kill worker": _kill_worker,
+    "exit": _exit,
+    "hang": _hang,
+    "eat memory": _eat_memory,
+    "kill driver": _kill_driver,
+    "limit journal": _limit_journal,
+}
+RETURNS = {"NaN": math.nan, "infinity": -math.inf, "string": "low", "shape": np.zeros(3)}
+
+
+class Faulty:
+    """The displacement of the items, in `seconds`; once, when `arm` was called, or for one ordering for ever, faulty.
+
+    Each evaluation adds a line to the file `ended` in `folder` when it ends.
+    """
+
+    name, n_items = "faulty", 8
+
+    def __init__(self, folder: Path, seconds: float, flaw: str = "", for_ever: bool = False) -> None:
+        self.folder, self.seconds, self.flaw, self.for_ever = folder, seconds, flaw, for_ever
+
+    def arm(self) -> None:
+        """The next evaluation to begin meets the flaw."""
+        (self.folder / "armed").touch()
+
+    def __call__(self, permutation: IntArray) -> Any:
+        line = " ".join(map(str, permutation))
+        if self._meets_flaw(line):
+            if self.flaw in RETURNS:
+                return RETURNS[self.flaw]
+            ACTIONS[self.flaw]()
+        time.sleep(self.seconds)
+        with open(self.folder / "ended", "a") as ended:
+            ended.write(line + "\n")
+        return float(np.abs(permutation - np.arange(len(permutation))).sum())
+
+    def _meets_flaw(self, line: str) -> bool:
+        try:
+            (self.folder / "armed").rename(self.folder / "met")
+        except FileNotFoundError:
+            if not self.for_ever or self._met()[:1] != [line]:
+                return False
+        with open(self.folder / "met", "a") as met:
+            met.write(line + "\n")
+        return True
+
+    def _met(self) -> list[str]:
+        met = self.folder / "met"
+        return met.read_text().splitlines() if met.exists() else []
+
+    def met(self) -> int:
+        """How many evaluations met the flaw."""
+        return len(self._met())
+
+    def met_at(self) -> float | None:
+        """When the first of them did, None before."""
+        return (self.folder / "met").stat().st_mtime if self._met() else None
+
+    def repeated(self) -> int:
+        """How many evaluations were made to their end more than once."""
+        ended = self.folder / "ended"
+        counts = Counter(ended.read_text().splitlines() if ended.exists() else [])
+        return sum(count - 1 for count in counts.values())
+
+
+def _driver() -> psutil.Process:
+    """The driver on this node, from one of its workers: a child of the same raylet."""
+    raylet = psutil.Process(os.getppid())
+    return next(child for child in raylet.children() if child.cmdline()[:1] and "Driver" in child.cmdline()[0])
+
+
+def _open_files(process: psutil.Process) -> list[str]:
+    return [file.path for file in process.open_files()]

@@ -1,0 +1,181 @@
+"""How well a run uses what a cluster gives it: evaluations that sleep, on fractions of this machine's CPUs.
+
+`python -m experiments.scaling` measures what is missing and writes results/scaling.md anew; a finished measurement is
+a row of results/strong_scaling.csv or results/asynchronous.csv.
+
+- Strong scaling: rounds as large as the cluster, of evaluations that all take as long. Efficiency: the ideal time of a
+  round, which is that of one evaluation, over the time from its ask to its last result. The first round, which starts
+  the workers, is left out.
+- Rounds against refills: evaluation times are log-normal, a twentieth of them below 60 s and a twentieth above 220 s,
+  scaled down by SCALE; the chosen points and the time that choosing takes are real. Idle share: of slots x time since
+  the initial design, what no evaluation used.
+"""
+
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+import ray
+
+import law_ray
+from experiments.markdown import table
+from experiments.speed import machine
+from experiments.tasks import append, read
+from law_ray import journal
+from law_ray.permutations import IntArray
+from objectives import load
+
+RESULTS = Path(__file__).parent / "results"
+STRONG = RESULTS / "strong_scaling.csv"
+STRONG_COLUMNS = ("slots", "seconds", "rounds", "mean_round", "efficiency")
+ASYNCHRONOUS = RESULTS / "asynchronous.csv"
+ASYNCHRONOUS_COLUMNS = ("slots", "mode", "seed", "best", "seconds", "idle", "asking")
+STRONG_CASES = ((2, 1.0), (8, 1.0), (32, 1.0), (128, 5.0))  # slots, and seconds of an evaluation
+N_ROUNDS = 5
+SLOTS, SEEDS, EVALS = (8, 16, 32, 64), 3, 256
+SCALE = 1 / 40
+PROBLEM = "fsp:ta001"
+
+
+class Sleeper:
+    """Takes its time; of value 0."""
+
+    name, n_items = "sleeper", 12
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self, permutation: IntArray) -> float:
+        time.sleep(self.seconds)
+        return 0.0
+
+
+class Slow:
+    """A problem whose evaluations take log-normal times."""
+
+    def __init__(self, name: str) -> None:
+        self._problem = load(name)
+        self.name, self.n_items = f"slow {name}", self._problem.n_items
+
+    def __call__(self, permutation: IntArray, rng: np.random.Generator) -> Any:
+        middle, spread = math.sqrt(60 * 220), math.log(220 / 60) / (2 * 1.645)
+        time.sleep(SCALE * middle * math.exp(spread * rng.standard_normal()))
+        return self._problem(permutation)
+
+
+@click.command()
+def main() -> None:
+    """Measure what is missing, then write the tables."""
+    ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
+    known = read(STRONG, STRONG_COLUMNS)
+    for slots, seconds in STRONG_CASES:
+        if not (known["slots"] == slots).any():
+            append(STRONG, [strong(slots, seconds)])
+    known = read(ASYNCHRONOUS, ASYNCHRONOUS_COLUMNS)
+    done = set(known[["slots", "mode", "seed"]].itertuples(index=False, name=None))
+    for seed in range(SEEDS):
+        for slots in SLOTS:
+            for mode in ("sync", "async"):
+                if (slots, mode, seed) not in done:
+                    append(ASYNCHRONOUS, [compared(slots, mode, seed)])
+    (RESULTS / "scaling.md").write_text(report(read(STRONG, STRONG_COLUMNS), read(ASYNCHRONOUS, ASYNCHRONOUS_COLUMNS)))
+
+
+def strong(slots: int, seconds: float) -> dict[str, Any]:
+    """The efficiency of rounds of so many evaluations at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        law_ray.minimize(
+            Sleeper(seconds),
+            evals=slots * (N_ROUNDS + 1),
+            n_init=slots,
+            batch_size="auto",
+            num_cpus=2 / slots,
+            method="random",
+            out=Path(folder) / "run",
+            progress=False,
+        )
+        records = journal.read(Path(folder) / "run")
+    asked = {record["round"]: record["time"] for record in records if record["type"] == "ask"}
+    rounds = {trial["id"]: r["round"] for r in records if r["type"] == "ask" for trial in r["trials"]}
+    told = {rounds[record["id"]]: record["time"] for record in records if record["type"] == "tell"}  # the last counts
+    lengths = [told[number] - asked[number] for number in asked if number > 0]
+    mean = float(np.mean(lengths))
+    return dict(zip(STRONG_COLUMNS, (slots, seconds, len(lengths), mean, seconds / mean), strict=True))
+
+
+def compared(slots: int, mode: str, seed: int) -> dict[str, Any]:
+    """One run in rounds, or with refills."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = law_ray.minimize(
+            Slow(PROBLEM),
+            evals=EVALS,
+            n_init=32,
+            batch_size=slots,
+            num_cpus=2 / slots,
+            mode=mode,
+            seed=seed,
+            out=Path(folder) / "run",
+            progress=False,
+        )
+        records = journal.read(Path(folder) / "run")
+    begun = next(record["time"] - record["seconds"] for record in records if record.get("round", 0) > 0)
+    ended = [record for record in records if record["type"] == "tell" and record["time"] > begun]
+    # The last results come in while nothing is left to begin: that is the budget's doing, in either mode.
+    last_ask = max(record["time"] for record in records if record["type"] == "ask")
+    busy = sum(
+        max(0.0, min(last_ask, record["time"]) - max(begun, record["time"] - record["seconds"])) for record in ended
+    )
+    idle = 1 - busy / (slots * (last_ask - begun)) if last_ask > begun else math.nan
+    values = (slots, mode, seed, result.best.value, ended[-1]["time"] - begun, idle, result.seconds_asking)
+    return dict(zip(ASYNCHRONOUS_COLUMNS, values, strict=True))
+
+
+def report(strong: pd.DataFrame, asynchronous: pd.DataFrame) -> str:
+    """The tables, in Markdown."""
+    means = asynchronous.groupby(["slots", "mode"], sort=True)[["best", "seconds", "idle", "asking"]]
+    summary = means.mean().join(means.sem()["best"].rename("error")).join(means.size().rename("runs")).reset_index()
+    columns = ["slots", "mode", "runs", "best", "error", "seconds", "idle", "asking"]
+    return REPORT.format(
+        machine=machine(2),
+        strong=table(
+            ["slots", "seconds an evaluation", "rounds", "mean round", "efficiency"],
+            strong[list(STRONG_COLUMNS)].to_numpy(dtype=object).tolist(),
+            3,
+        ),
+        problem=PROBLEM,
+        evals=EVALS,
+        scale=round(1 / SCALE),
+        asynchronous=table(
+            ["slots", "mode", "runs", "best value", "+-", "seconds", "idle share", "seconds asking"],
+            summary[columns].to_numpy(dtype=object).tolist(),
+            2,
+        ),
+    )
+
+
+REPORT = """# Using a whole cluster
+
+{machine} Regenerate with `python -m experiments.scaling`. Slots are fractions of these CPUs, the evaluations sleep.
+
+## Strong scaling
+
+Rounds as large as the cluster; efficiency: seconds of an evaluation over the mean time from a round's ask to its last
+result.
+
+{strong}
+## Rounds (sync) against refills (async)
+
+{problem}, {evals} evaluations by law-est, of log-normal times from 60 to 220 s, run {scale} times faster: choosing,
+which is not, weighs so many times more than it would. Seconds: of the run, after the initial design. Idle share: of
+the slots, from then to the last ask.
+
+{asynchronous}"""
+
+
+if __name__ == "__main__":
+    main()

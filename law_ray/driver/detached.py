@@ -1,0 +1,82 @@
+"""Runs that outlive the client which started them: named drivers on a cluster, to which one can attach again."""
+
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from law_ray.driver.actor import NAMESPACE, Spec, start_driver
+from law_ray.driver.cluster import check_request, connect
+from law_ray.driver.watch import POLL, stop, understood, watch
+from law_ray.errors import InputError, Interrupted
+
+
+def start_detached(spec: Spec, address: str | None) -> None:
+    """Start a named driver on the cluster at `address`, and return as soon as its run is in its folder."""
+    if address is None:
+        raise InputError("a run that is to go on by itself needs a Ray cluster that does: give its address (--address)")
+    joined = connect(address)
+    try:
+        check_request(spec.settings)
+        try:
+            driver = start_driver(spec)
+        except ValueError:
+            raise InputError(
+                f"a driver named {spec.name} is there already: attach to it, stop it, or choose another"
+            ) from None
+        done = driver.result.remote([])
+        while ray.get(driver.status.remote()) is None and not ray.wait([done], timeout=POLL)[0]:
+            pass
+        if ray.wait([done], timeout=0)[0]:
+            ray.get(done)  # raises what was wrong
+    except RayError as error:
+        raise understood(error, spec.folder) from None
+    finally:
+        if joined:
+            ray.shutdown()
+
+
+def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
+    """Follow the driver of that name to its end, and release it; returns what it was of and why it ended."""
+    joined = connect(address)
+    try:
+        driver = _named(name)
+        spec: Spec = ray.get(driver.spec.remote())
+        try:
+            reason = watch(driver, [], spec.settings.evals, progress)
+        except KeyboardInterrupt:
+            raise Interrupted(f"left the run to itself: `law-ray attach {name}` shows it again") from None
+        except (RayError, OSError) as error:
+            raise understood(error, spec.folder) from None
+        ray.kill(driver)
+    finally:
+        if joined:
+            ray.shutdown()
+    return spec, reason
+
+
+def stop_detached(name: str, address: str) -> Spec:
+    """End the run of the driver of that name, which leaves it resumable; returns what it was of."""
+    joined = connect(address)
+    try:
+        driver = _named(name)
+        spec: Spec = ray.get(driver.spec.remote())
+        stop(driver)
+        ray.kill(driver)
+    finally:
+        if joined:
+            ray.shutdown()
+    return spec
+
+
+def _named(name: str) -> Any:
+    try:
+        return ray.get_actor(name, NAMESPACE)
+    except ValueError:
+        running = [
+            each["name"] for each in ray.util.list_named_actors(all_namespaces=True) if each["namespace"] == NAMESPACE
+        ]
+        raise InputError(
+            f"no driver named {name} is on this cluster: there is {', '.join(sorted(running)) or 'none'}; "
+            "`law-ray resume DIR` takes up a run that has ended"
+        ) from None

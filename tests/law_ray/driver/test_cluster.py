@@ -1,0 +1,74 @@
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from law_ray.driver.cluster import check_request, slots
+from law_ray.errors import InputError
+from law_ray.settings import Settings
+
+
+def settings(**options):
+    return Settings(n_items=5, evals=20, **options)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({"num_cpus": 1}, 2),
+        ({"num_cpus": 0.5}, 4),
+        ({"num_cpus": 2}, 1),
+        ({"num_cpus": 1, "split": 2}, 1),
+        ({"num_cpus": 0.5, "split": 2}, 2),
+        ({"num_cpus": 1, "split": 64}, 1),
+        ({"num_cpus": 0.1, "memory": 1}, 20),
+    ],
+)
+def test_slots_are_for_whole_evaluations(options, count):
+    assert slots(settings(**options)) == count
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "culprit"),
+    [
+        ({"num_cpus": 3}, "3 CPUs, but the largest node has 2"),
+        ({"num_gpus": 1}, "1 GPUs, but the largest node has 0"),
+        ({"memory": 10**15}, r"1e\+15 bytes of memory, but the largest node has"),
+        ({"resources": (("licence", 1.0),)}, "1 licence, but the largest node has 0"),
+    ],
+)
+def test_a_request_that_no_node_can_ever_satisfy_is_refused(options, culprit):
+    check_request(settings(memory=1))
+    with pytest.raises(InputError, match=f"an evaluation asks for {culprit}"):
+        check_request(settings(**options))
+
+
+def heard_by_others(permutation):
+    """1000 for each port that the Ray of this evaluation has open on other addresses than loopback, 1 for one there."""
+    client = psutil.Process(os.getppid()).parent()
+    listening = []
+    for process in [client, *client.children(recursive=True)]:
+        try:
+            listening += [c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+        except psutil.NoSuchProcess:
+            continue
+    loopback = sum(ip in ("127.0.0.1", "::1", "::ffff:127.0.0.1") for ip in listening)
+    return 1000.0 * (len(listening) - loopback) + loopback
+
+
+def test_a_ray_of_ones_own_listens_on_loopback_alone(tmp_path):
+    code = (
+        "import law_ray, test_cluster\n"
+        f"run = law_ray.minimize(test_cluster.heard_by_others, 6, evals=2, n_init=2, out={str(tmp_path / 'run')!r})\n"
+        "print(*run.history['value'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=os.path.dirname(__file__)
+    )
+    values = [float(value) for value in done.stdout.split()]
+    assert len(values) == 2, done.stderr
+    assert all(0 < value < 1000 for value in values)

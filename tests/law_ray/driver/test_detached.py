@@ -1,0 +1,74 @@
+import time
+
+import pytest
+import ray
+
+from law_ray import journal
+from law_ray.driver import detached, launch
+from law_ray.driver.actor import NAMESPACE
+from law_ray.errors import InputError
+from law_ray.run import replayed
+from objectives import load
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+OBJECTIVE = """
+import time
+
+def score(permutation, seconds=0.05):
+    time.sleep(float(seconds))
+    return float(permutation[0])
+"""
+
+
+@pytest.fixture
+def joined():
+    """The cluster of the tests, which is joined already; named drivers that a failed test leaves are killed."""
+    yield "auto"
+    for each in ray.util.list_named_actors(all_namespaces=True):
+        ray.kill(ray.get_actor(each["name"], each["namespace"]))
+
+
+def start(folder, name, address, evals=20, **options):
+    (folder / "slow.py").write_text(OBJECTIVE)
+    source = {"name": f"{folder / 'slow.py'}:score", "options": options}
+    objective = load(source["name"], **options)
+    settings = {"evals": evals, "n_init": 10, "batch_size": 4, "method": "random", "out": folder / name}
+    return launch(objective, name, address, n_items=6, source=source, **settings)
+
+
+def test_a_run_goes_on_by_itself_and_gives_its_answer_to_whom_attaches(tmp_path, joined):
+    folder = start(tmp_path, "one", joined)
+    spec, reason = detached.attach("one", joined, progress=False)
+    assert (spec.folder, reason) == (folder, "all evaluations were made")
+    assert len([record for record in journal.read(folder) if record["type"] == "tell"]) == 20
+    with pytest.raises(InputError, match="no driver named one is on this cluster: there is none"):
+        detached.attach("one", joined, progress=False)
+
+
+def test_a_stopped_run_can_be_resumed_and_its_name_is_free(tmp_path, joined):
+    folder = start(tmp_path, "two", joined, evals=100, seconds="0.2")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match="a driver named two is there already: attach to it, stop it"):
+        start(tmp_path / "other", "two", joined)
+    detached.stop_detached("two", joined)
+    optimizer = replayed(journal.read(folder), None)
+    assert optimizer.pending
+    journal.Journal(folder).close()  # nobody holds it
+
+
+def test_it_goes_on_when_its_process_dies(tmp_path, joined):
+    folder = start(tmp_path, "three", joined, evals=40, seconds="0.1")
+    driver = ray.get_actor("three", NAMESPACE)
+    while ray.get(driver.status.remote())["evaluations"] < 12:
+        time.sleep(0.1)
+    ray.kill(driver, no_restart=False)
+    assert detached.attach("three", joined, progress=False)[1] == "all evaluations were made"
+    told = [record["id"] for record in journal.read(folder) if record["type"] == "tell"]
+    assert sorted(told) == list(range(40))
+    assert [record["type"] for record in journal.read(folder)].count("resume") == 1
+
+
+def test_without_a_cluster_that_goes_on_it_is_refused(tmp_path):
+    with pytest.raises(InputError, match="needs a Ray cluster that does: give its address"):
+        start(tmp_path, "four", None)
