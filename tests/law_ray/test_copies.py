@@ -5,8 +5,8 @@ import time
 import warnings
 
 import numpy as np
+import pyarrow.fs
 import pytest
-from pyarrow.fs import LocalFileSystem
 
 from law_ray import copies, journal
 from law_ray.copies import Copy, check_free, fetch
@@ -31,7 +31,7 @@ class Storage:
     """The local file system as the network has it: what `down` says happens to every write."""
 
     def __init__(self):
-        self.files = LocalFileSystem()
+        self.files = pyarrow.fs.LocalFileSystem()
         self.down = None
 
     def __getattr__(self, name):
@@ -68,7 +68,7 @@ def storage(monkeypatch):
         def from_uri(uri):
             return found, uri.removeprefix("file://")
 
-    monkeypatch.setattr(copies, "FileSystem", Found)
+    monkeypatch.setattr(pyarrow.fs, "FileSystem", Found)
     return found
 
 
@@ -259,6 +259,8 @@ def test_a_run_that_never_began_has_no_copy(tmp_path, place):
             pass
     assert copy.behind == ""
     assert not place.exists()
+    with copies.copying(tmp_path / "run", None) as none:
+        assert none is None
 
 
 def test_an_interrupted_fetch_leaves_no_run(tmp_path, place, monkeypatch):
