@@ -1,4 +1,3 @@
-import dataclasses
 import shutil
 import threading
 import time
@@ -307,10 +306,3 @@ def test_what_cannot_be_fetched_or_copied_to_is_refused_by_name(tmp_path, place,
 def test_an_address_that_pyarrow_does_not_know_is_refused(tmp_path, address):
     with pytest.raises(InputError, match=f"{address} is no place for a copy"):
         Copy(tmp_path / "run", address)
-
-
-def test_a_copied_journal_holds_the_settings_of_the_run(tmp_path, place):
-    with Copy(tmp_path / "run", uri(place)):
-        started(tmp_path / "run")
-    fetch(uri(place), tmp_path / "back")
-    assert journal.read(tmp_path / "back")[0]["settings"] == dataclasses.asdict(SETTINGS) | {"before": [], "fixed": []}
