@@ -171,7 +171,13 @@ def node_lost(fault: str, strike: Callable[[Any, Any], None], **options: Any) ->
     with tempfile.TemporaryDirectory() as folder, three_nodes() as cluster:
         objective = Faulty(Path(folder), 0.5)
         victim = cluster.list_all_nodes()[-1]
-        return struck(fault, objective, lambda: strike(cluster, victim), **options)
+
+        def strike_at_work() -> None:
+            while not any("_evaluate" in argument for p in processes_of(victim) for argument in p.cmdline()[:1]):
+                time.sleep(0.01)
+            strike(cluster, victim)
+
+        return struck(fault, objective, strike_at_work, **options)
 
 
 def replace(cluster: Any, node: Any) -> None:

@@ -4,12 +4,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
-
-from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from law_ray import journal
 from law_ray.errors import InputError
@@ -95,6 +94,11 @@ class Copy:
         self._copied = len(content)
 
 
+def copying(folder: Path, uri: str | None) -> AbstractContextManager[Copy | None]:
+    """A `Copy`, or nothing without a `uri`."""
+    return nullcontext() if uri is None else Copy(folder, uri)
+
+
 def check_free(uri: str) -> None:
     """InputError if a run cannot begin a copy at `uri`: where there is one already, or that cannot be written."""
     if journal.NAME in _listed(uri):
@@ -142,6 +146,8 @@ class _Place:
     """The files of one folder on a file system of pyarrow."""
 
     def __init__(self, uri: str) -> None:
+        from pyarrow.fs import FileSystem  # here, since workers import this module
+
         if urlsplit(uri).password:
             raise InputError("the address of a copy has a password in it: give it in the environment instead")
         try:
@@ -156,6 +162,8 @@ class _Place:
         return Path("law-ray-runs") / Path(self._path).name
 
     def names(self) -> list[str]:
+        from pyarrow.fs import FileSelector, FileType
+
         found = self._files.get_file_info(FileSelector(self._path, allow_not_found=True))
         return [info.base_name for info in found if info.type == FileType.File and not info.base_name.endswith(PART)]
 

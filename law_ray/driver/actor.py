@@ -1,6 +1,5 @@
 """The driver actor, which holds the run."""
 
-import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,7 +12,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from law_ray import journal, threads
-from law_ray.copies import Copy
+from law_ray.copies import copying
 from law_ray.driver.cluster import slots
 from law_ray.driver.evaluations import Evaluations, Job, TaskId
 from law_ray.driver.shipping import dumps, load_as
@@ -120,9 +119,8 @@ class Driver:
         run = self._open(objective)
         self._evaluations = evaluations = Evaluations(objective, reference, run.settings)
         self._run = run
-        kept = Copy(run.journal.folder, run.settings.copy) if run.settings.copy else contextlib.nullcontext()
         try:
-            with kept:
+            with copying(run.journal.folder, run.settings.copy):
                 return self._until_stopped(run, evaluations)
         finally:
             evaluations.cancel()

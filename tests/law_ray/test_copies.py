@@ -1,12 +1,11 @@
-import dataclasses
 import shutil
 import threading
 import time
 import warnings
 
 import numpy as np
+import pyarrow.fs
 import pytest
-from pyarrow.fs import LocalFileSystem
 
 from law_ray import copies, journal
 from law_ray.copies import Copy, check_free, fetch
@@ -31,7 +30,7 @@ class Storage:
     """The local file system as the network has it: what `down` says happens to every write."""
 
     def __init__(self):
-        self.files = LocalFileSystem()
+        self.files = pyarrow.fs.LocalFileSystem()
         self.down = None
 
     def __getattr__(self, name):
@@ -68,7 +67,7 @@ def storage(monkeypatch):
         def from_uri(uri):
             return found, uri.removeprefix("file://")
 
-    monkeypatch.setattr(copies, "FileSystem", Found)
+    monkeypatch.setattr(pyarrow.fs, "FileSystem", Found)
     return found
 
 
@@ -259,6 +258,8 @@ def test_a_run_that_never_began_has_no_copy(tmp_path, place):
             pass
     assert copy.behind == ""
     assert not place.exists()
+    with copies.copying(tmp_path / "run", None) as none:
+        assert none is None
 
 
 def test_an_interrupted_fetch_leaves_no_run(tmp_path, place, monkeypatch):
@@ -305,14 +306,3 @@ def test_what_cannot_be_fetched_or_copied_to_is_refused_by_name(tmp_path, place,
 def test_an_address_that_pyarrow_does_not_know_is_refused(tmp_path, address):
     with pytest.raises(InputError, match=f"{address} is no place for a copy"):
         Copy(tmp_path / "run", address)
-
-
-def test_a_copied_journal_holds_the_settings_of_the_run(tmp_path, place):
-    with Copy(tmp_path / "run", uri(place)):
-        started(tmp_path / "run")
-    fetch(uri(place), tmp_path / "back")
-    assert journal.read(tmp_path / "back")[0]["settings"] == dataclasses.asdict(SETTINGS) | {
-        "before": [],
-        "fixed": [],
-        "resources": [],
-    }
