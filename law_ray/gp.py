@@ -102,8 +102,8 @@ class GaussianProcess:
         """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
         self.hyperparameters = hyperparameters
         self.normalise = Normalisation.of(y)
-        self._kernel = kernel
-        self.kernel_values = hyperparameters.signal_variance * kernel.correlations(X.shape[1], hyperparameters.decay)
+        self.form = kernel
+        self.kernel_values = kernel.table(X.shape[1], hyperparameters)
         self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
         self.X = X
         self.positions = positions_of(X)
@@ -114,7 +114,7 @@ class GaussianProcess:
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
-        return self.kernel_values[self._kernel.distances(positions_of(X1), positions_of(X2))]
+        return self.kernel_values[self.form.distances(positions_of(X1), positions_of(X2))]
 
     def whiten(self, permutations: IntArray) -> FloatArray:
         """V = C^-1 K(X, permutations), shape (n, m).
@@ -122,7 +122,7 @@ class GaussianProcess:
         Mean and variance given the first i rows of X are `mean + z[:i] @ V[:i]` and `signal_variance - sum(V[:i]**2)`,
         which is how the batch choice gets the variance before and after the batch from one triangular solve.
         """
-        return self.whiten_distances(self._kernel.distances(positions_of(permutations), self.positions))
+        return self.whiten_distances(self.form.distances(positions_of(permutations), self.positions))
 
     def whiten_distances(self, distances: NDArray[np.int32]) -> FloatArray:
         """`whiten` (n, m) for points at these distances (m, n) to X."""

@@ -23,6 +23,7 @@ manhattan.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,10 @@ class Kernel:
         correlations = np.exp(-self.rate(n_items, decay) * np.arange(self.max_distance(n_items) + 1))
         correlations[correlations < NEGLIGIBLE] = 0.0
         return correlations
+
+    def table(self, n_items: int, hyperparameters: Any) -> FloatArray:
+        """The covariance at each distance, (max_distance + 1,)."""
+        return hyperparameters.signal_variance * self.correlations(n_items, hyperparameters.decay)
 
 
 class LinearKernel(Kernel):

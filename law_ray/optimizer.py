@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
+from law_ray import mixture
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters, fit
@@ -125,8 +126,11 @@ class Optimizer:
 
         def posterior() -> GaussianProcess:
             standard_errors = np.array([trial.standard_error for trial in known])
-            model = fit(X, y, generator(self.seed, "fit", len(self._trials)), self.model, standard_errors)
-            given = GaussianProcess(X, y, model, standard_errors)
+            rng = generator(self.seed, "fit", len(self._trials))
+            if self.method == "law-auto":
+                given = mixture.fitted(X, y, rng, self.model, standard_errors)
+            else:
+                given = GaussianProcess(X, y, fit(X, y, rng, self.model, standard_errors), standard_errors)
             busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
             return given.condition(np.array(busy)) if busy else given
 

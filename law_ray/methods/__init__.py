@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from law_ray.methods.auto import law_auto
 from law_ray.methods.baselines import local_search, random
 from law_ray.methods.bucb import gp_bucb
 from law_ray.methods.dpp import dpp_max_est, dpp_sample_est
@@ -16,6 +17,7 @@ from law_ray.permutations import IntArray, insertion_neighbours, reversal_neighb
 Choose = Callable[[State, int], IntArray]  # (state, batch_size) -> (batch_size, n_items)
 
 METHODS: dict[str, Choose] = {
+    "law-auto": law_auto,
     "law-est": law_est,
     "law-ei": law_ei,
     "law-ucb": law_ucb,

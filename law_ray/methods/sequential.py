@@ -108,6 +108,10 @@ class Pool:
             chosen.append(rng.choice(members, min(N_RANDOM, len(members)), replace=False))
         return self._permutations[np.concatenate(chosen)]
 
+    def top(self, landscape: Landscape, count: int) -> IntArray:
+        values = landscape.value(self._mean, self._variance, self._given_batch)
+        return self._permutations[np.argsort(-values, kind="stable")[:count]]
+
     def best(self, landscape: Landscape) -> IntArray:
         """The best of all, (1, n_items)."""
         values = landscape.value(self._mean, self._variance, self._given_batch)
