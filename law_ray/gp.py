@@ -272,6 +272,17 @@ def fit(
     return Hyperparameters(float(decay), float(signal_variance), float(noise), mean)
 
 
+def fitted(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: Hyperparameters | None,
+    standard_errors: FloatArray,
+) -> GaussianProcess:
+    """The process of the position kernel fitted to the data; `previous` as in `fit`."""
+    return GaussianProcess(X, y, fit(X, y, rng, previous, standard_errors), standard_errors)
+
+
 def _climb_evidence(
     starts: list[FloatArray],
     distances: NDArray[np.int32],

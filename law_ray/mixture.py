@@ -1,37 +1,41 @@
-"""The mixture: a sum of kernels on five distances, whose weights and decays the evidence chooses.
+"""The mixture: a Gaussian process whose kernel is a sum over five distances, with weights chosen by evidence.
 
-A point of the search space is a permutation, but what a permutation means hangs on the problem: an assignment, an order
-of jobs, a tour. With d a distance of one kind and D the largest,
+What a permutation means hangs on the problem: an assignment, an order of jobs, a tour. With d a distance of one kind
+and D the largest, the covariance of two permutations is the sum over the kinds of
 
-    k(x, x') = sum over kinds of  w e^(-decay d / unit) + w_1 (1 - d / D) + w_2 (1 - d / D)^2,
+    w exp(-decay d / unit) + w_1 (1 - d / D) + w_2 (1 - d / D)^2,
 
 the polynomials for three kinds alone: a tour's length is linear in the neighbours that two tours share, the cost of a
-quadratic assignment quadratic in the shared assignments.
+quadratic assignment quadratic in the assignments they share. All are sums and products of inner products, so positive
+semi-definite (Haussler, "Convolution kernels on discrete structures", 1999).
 
-| kind       | d                                              | unit    | polynomials |
-|------------|------------------------------------------------|---------|-------------|
-| position   | sum_i abs(p_i - q_i)                           | n_items | no          |
-| hamming    | items that are elsewhere                       | 1       | yes         |
-| precedence | pairs of items in the opposite order           | n_items | no          |
-| adjacency  | n_items less the shared neighbours on a cycle  | 1       | yes         |
-| successor  | n_items less the shared successors on a cycle  | 1       | yes         |
+| kind       | d                                             | unit    | polynomials |
+|------------|-----------------------------------------------|---------|-------------|
+| position   | sum_i abs(p_i - q_i), Spearman's footrule     | n_items | no          |
+| hamming    | items that are elsewhere                      | 1       | yes         |
+| precedence | pairs of items in the opposite order          | n_items | no          |
+| adjacency  | n_items less the neighbours shared on a cycle | 1       | yes         |
+| successor  | n_items less the successors shared on a cycle | 1       | yes         |
 
-Every kind of distance is an integer, so a kernel is a table for each kind, and so are its derivatives: a fit costs one
-Cholesky factor and one inverse an evaluation, whatever the number of parameters.
+The weights maximise the posterior density under the prior p(w) ~ 1 / sqrt(w + LEAST_WEIGHT), which lets go of all that
+the data do not ask for: mostly one to three kinds remain, and the others cost the search nothing. Every distance is an
+integer, so a kernel is a table for each kind, and its derivatives are too: an evaluation of the evidence costs one
+Cholesky factor and one inverse, whatever the number of parameters.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, lapack
 from scipy.optimize import minimize
 
 from law_ray import moves
 from law_ray.compiled import compiled
+from law_ray.gp import GaussianProcess, Normalisation
 from law_ray.kernels import (
     NEGLIGIBLE,
-    POSITION,
     FloatArray,
     discordant_pairs,
     hamming_distances,
@@ -41,32 +45,44 @@ from law_ray.kernels import (
     positions_of,
 )
 from law_ray.permutations import IntArray
-from law_ray.scan import Int32Array
+from law_ray.scan import Int32Array, position_distances
 
-KINDS = ("position", "hamming", "precedence", "adjacency", "successor")
-POLYNOMIAL = ("hamming", "adjacency", "successor")
-DISTANCES = (
-    POSITION.distances,
-    hamming_distances,
-    discordant_pairs,
-    lambda q, P: moves.neighbour_distances(q, P, True),
-    lambda q, P: moves.neighbour_distances(q, P, False),
-)
+LEAST_WEIGHT = 1e-3  # of the normalised values' variance: what is below it is as good as nothing
+LEAST_NOISE = 1e-5
+N_FIT = 500  # of more points than these, a random part is fitted
+N_ALWAYS = 150  # points up to which each fit begins afresh too; later every fifth does
+WARM_STEPS, FRESH_STEPS = 10, 40  # of L-BFGS
 
 
-def largest(kind: int, n_items: int) -> int:
-    return (max_position_distance(n_items), max_hamming_distance(n_items), n_pairs(n_items), n_items, n_items)[kind]
+@dataclass(frozen=True)
+class Kind:
+    """A kind of distance, numbered as in `moves`."""
+
+    code: int
+    distances: Callable[[Int32Array, Int32Array], Int32Array]
+    max_distance: Callable[[int], int]
+    order: int  # the unit is n_items^order
+    degrees: int  # of the polynomials: 0 or 2
 
 
-def unit(kind: int, n_items: int) -> int:
-    return (n_items, 1, n_items, 1, 1)[kind]
+def _neighbour_distances(undirected: bool) -> Callable[[Int32Array, Int32Array], Int32Array]:
+    return lambda q, P: moves.neighbour_distances(q, P, undirected)
+
+
+KINDS = {
+    "position": Kind(moves.POSITION, position_distances, max_position_distance, 1, 0),
+    "hamming": Kind(moves.HAMMING, hamming_distances, max_hamming_distance, 0, 2),
+    "precedence": Kind(moves.PRECEDENCE, discordant_pairs, n_pairs, 1, 0),
+    "adjacency": Kind(moves.ADJACENCY, _neighbour_distances(True), lambda n_items: n_items, 0, 2),
+    "successor": Kind(moves.SUCCESSOR, _neighbour_distances(False), lambda n_items: n_items, 0, 2),
+}
 
 
 @dataclass(frozen=True)
 class MixtureHyperparameters:
     """Of the mixture and the likelihood, in units of the normalised values.
 
-    `components`: by kind [weight, decay], or [weight, decay, weight of degree 1, weight of degree 2].
+    `components`: by kind [w, decay] or [w, decay, w_1, w_2]; kinds without a weight are left out.
     """
 
     components: dict[str, list[float]]
@@ -75,60 +91,164 @@ class MixtureHyperparameters:
 
     @property
     def signal_variance(self) -> float:
-        return sum(sum(c) - c[1] for c in self.components.values())
+        """k(x, x)."""
+        return float(sum(weight + sum(others) for weight, _, *others in self.components.values()))
 
-
-class Mixture:
-    """The kernel of some kinds; distances of permutations are (n, n_kinds, m)."""
-
-    def __init__(self, kinds: tuple[int, ...] = tuple(range(len(KINDS)))) -> None:
-        self.kinds = np.array(kinds, dtype=np.int32)
-
-    def distances(self, q: Int32Array, P: Int32Array) -> Int32Array:
-        return np.stack([DISTANCES[kind](q, P) for kind in self.kinds], axis=1)
-
-    def offsets(self, n_items: int) -> IntArray:
-        return np.cumsum([0] + [largest(kind, n_items) + 1 for kind in self.kinds[:-1]])
-
-    def table(self, n_items: int, hyperparameters: MixtureHyperparameters) -> "Tables":
-        tables = []
-        for kind in self.kinds:
-            weight, decay, *polynomial = hyperparameters.components[KINDS[kind]]
-            d = np.arange(largest(kind, n_items) + 1)
-            table = np.exp(-decay / unit(kind, n_items) * d)
-            table[table < NEGLIGIBLE] = 0.0
-            table *= weight
-            for degree, w in enumerate(polynomial, start=1):
-                table += w * (1.0 - d / d[-1]) ** degree if d[-1] else w
-            tables.append(table)
-        return Tables(np.concatenate(tables), self.offsets(n_items))
+    @property
+    def kernel(self) -> "Mixture":
+        return Mixture(tuple(self.components))
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The values of the kernel at each distance of each kind, one after the other."""
+    """The values of a mixture at each distance of each kind, one kind after the other."""
 
     values: FloatArray
     offsets: IntArray
 
     def __getitem__(self, distances: Int32Array) -> FloatArray:
+        """The kernel (m, n) at distances (m, n_kinds, n)."""
         return moves.look_up(self.values, self.offsets, distances)
 
 
-# Log parameters of the fit: by kind weight, decay and, of polynomial kinds, two more weights; at the end the noise.
-SIZES = [4 if name in POLYNOMIAL else 2 for name in KINDS]
-ENDS = np.cumsum(SIZES)
-STARTS_OF = ENDS - SIZES
-N_PARAMETERS = int(ENDS[-1]) + 1
-DECAYS = STARTS_OF + 1
-WEIGHTS = np.setdiff1d(np.arange(N_PARAMETERS - 1), DECAYS)
-import os
-GAMMA, EPS = float(os.environ.get("GAMMA", "0.5")), float(os.environ.get("EPS", "1e-3"))
-LEAST_WEIGHT, LEAST_NOISE = 1e-6, 1e-5
+class Mixture:
+    """The kernel of some of the KINDS; the distances of permutations are (m, n_kinds, n)."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.codes = np.array([KINDS[name].code for name in names], dtype=np.int32)
+
+    def distances(self, q: Int32Array, P: Int32Array) -> Int32Array:
+        """Of positions q (m, n_items) to P (n, n_items)."""
+        return np.stack([KINDS[name].distances(q, P) for name in self.names], axis=1)
+
+    def table(self, n_items: int, hyperparameters: MixtureHyperparameters) -> Tables:
+        tables = [
+            np.sum(_terms(KINDS[name], n_items, np.array(hyperparameters.components[name])), axis=0)
+            for name in self.names
+        ]
+        return Tables(np.concatenate(tables), _offsets(tables))
+
+
+def _terms(kind: Kind, n_items: int, parameters: FloatArray) -> list[FloatArray]:
+    """What each weight of [w, decay, w_1, w_2] adds to the kernel at each distance."""
+    d = np.arange(kind.max_distance(n_items) + 1)
+    exponential = np.exp(-parameters[1] / n_items**kind.order * d)
+    exponential[exponential < NEGLIGIBLE] = 0.0
+    similarity = 1.0 - d / max(d[-1], 1)
+    return [
+        parameters[0] * exponential,
+        *(weight * similarity**degree for degree, weight in enumerate(parameters[2:], start=1)),
+    ]
+
+
+def _offsets(tables: list[FloatArray]) -> IntArray:
+    """Where each begins in all of them together."""
+    return np.cumsum([0, *(len(table) for table in tables[:-1])])
+
+
+class Evidence:
+    """The log posterior density of log parameters, and its gradient; given n points of normalised values (n,).
+
+    The parameters are those of all KINDS in their order, and then the noise. The evidence is that of
+    `gp.log_marginal_likelihood`; the decays' priors are log-normal about 3 / n_items, with which a kernel falls to
+    about exp(-1) or exp(-3) between random permutations, and so is the noise's about 0.01.
+    """
+
+    def __init__(self, X: IntArray, y: FloatArray, known_noise: FloatArray) -> None:
+        self._n_items = X.shape[1]
+        self._y, self._known_noise = y, known_noise
+        positions = positions_of(X)
+        self._distances = np.stack([kind.distances(positions, positions) for kind in KINDS.values()])
+        sizes = [2 + kind.degrees for kind in KINDS.values()]
+        starts = np.cumsum([0, *sizes])
+        self.own = dict(zip(KINDS, map(slice, starts[:-1], starts[1:]), strict=True))
+        self.size = int(starts[-1]) + 1
+        self._decays = starts[:-1] + 1
+        self._weights = np.setdiff1d(np.arange(self.size - 1), self._decays)
+        self.prior_mean = np.full(self.size, np.log(0.1))
+        self.prior_mean[self._decays] = np.log(3.0 / self._n_items)
+        self.prior_mean[-1] = np.log(0.01)
+        deviation = np.full(self.size, np.inf)
+        deviation[self._decays], deviation[-1] = 1.5, 2.0
+        self._precision = deviation**-2
+        lower, upper = np.full(self.size, np.log(1e-3 * LEAST_WEIGHT)), np.full(self.size, np.log(1e2))
+        lower[self._decays], upper[self._decays] = np.log(1e-3 / self._n_items), np.log(20.0)
+        lower[-1], upper[-1] = np.log(LEAST_NOISE), np.log(2.0)
+        self.bounds = np.column_stack([lower, upper])
+
+    def __call__(self, log_parameters: FloatArray) -> tuple[float, FloatArray, float]:
+        """The density, its gradient and the best constant mean. Raises LinAlgError when K is numerically singular."""
+        parameters = np.exp(log_parameters)
+        noise = parameters[-1]
+        terms = [_terms(kind, self._n_items, parameters[self.own[name]]) for name, kind in KINDS.items()]
+        tables = [np.sum(of_kind, axis=0) for of_kind in terms]
+        values, offsets = np.concatenate(tables), _offsets(tables)
+        A = _covariance(self._distances, values, offsets)
+        A[np.diag_indices(len(A))] += noise + self._known_noise
+        value, weights, mean = _evidence(A, self._y)
+        collected = np.split(_collected(self._distances, weights, offsets, len(values)), offsets[1:])
+        gradient = np.zeros(self.size)
+        for (name, kind), of_kind, of_distance in zip(KINDS.items(), terms, collected, strict=True):
+            rates = parameters[self.own[name]][1] / self._n_items**kind.order * np.arange(len(of_distance))
+            derivatives = [of_kind[0], -rates * of_kind[0], *of_kind[1:]]
+            gradient[self.own[name]] = [0.5 * of_distance @ derivative for derivative in derivatives]
+        gradient[-1] = 0.5 * noise * np.trace(weights)
+        return self._with_prior(log_parameters, value, gradient) + (mean,)
+
+    def _with_prior(
+        self, log_parameters: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
+        away = log_parameters - self.prior_mean
+        weights = np.exp(log_parameters[self._weights])
+        value -= 0.5 * away**2 @ self._precision + 0.5 * np.log(weights + LEAST_WEIGHT).sum()
+        gradient = gradient - away * self._precision
+        gradient[self._weights] -= 0.5 * weights / (weights + LEAST_WEIGHT)
+        return float(value), gradient
+
+    def pack(self, hyperparameters: MixtureHyperparameters) -> FloatArray:
+        """The log parameters (size,) of some hyperparameters."""
+        log_parameters = self.prior_mean.copy()
+        log_parameters[self._weights] = -np.inf
+        for name, parameters in hyperparameters.components.items():
+            log_parameters[self.own[name]] = np.log(parameters)
+        log_parameters[-1] = np.log(hyperparameters.noise)
+        return self.clip(log_parameters)
+
+    def unpack(self, log_parameters: FloatArray) -> MixtureHyperparameters:
+        """The hyperparameters without the kinds whose weights the prior calls nothing."""
+        parameters = np.exp(log_parameters)
+        mean = self(log_parameters)[2]
+        components = {name: parameters[own].tolist() for name, own in self.own.items()}
+        sums = {name: sum(own) - own[1] for name, own in components.items()}
+        least = min(LEAST_WEIGHT, max(sums.values()))
+        kept = {name: own for name, own in components.items() if sums[name] >= least}
+        return MixtureHyperparameters(kept, float(parameters[-1]), mean)
+
+    def clip(self, log_parameters: FloatArray) -> FloatArray:
+        """The nearest within the bounds."""
+        return np.clip(log_parameters, *self.bounds.T)
+
+
+def _evidence(A: FloatArray, y: FloatArray) -> tuple[float, FloatArray, float]:
+    """log N(y; mean, A) of the lower triangle of A (n, n), alpha alpha^T - A^-1 likewise, and the best mean."""
+    n = len(y)
+    # The lower triangle of A by rows is the upper one by columns, which LAPACK takes as it is.
+    factor, failed = lapack.dpotrf(A.T, lower=0, overwrite_a=1, clean=0)
+    if failed:
+        raise LinAlgError("the covariance of the data is not positive definite")
+    solve_y, solve_1 = lapack.dpotrs(factor, np.column_stack([y, np.ones(n)]), lower=0)[0].T
+    mean = float(solve_y.sum() / solve_1.sum())
+    alpha = solve_y - mean * solve_1
+    log_det = 2.0 * np.log(np.diag(factor)).sum()
+    value = -0.5 * ((y - mean) @ alpha + log_det + n * np.log(2.0 * np.pi))
+    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    return float(value), np.outer(alpha, alpha) - inverse.T, mean
 
 
 @compiled(fastmath=True)
-def _covariance(distances, tables, offsets):  # type: ignore[no-untyped-def]
+def _covariance(distances: Int32Array, tables: FloatArray, offsets: IntArray) -> FloatArray:
+    """The lower triangle (n, n) of the kernel at (n_kinds, n, n) distances, 0 above it."""
     n_kinds, n = distances.shape[0], distances.shape[1]
     A = np.zeros((n, n))
     for i in range(n):
@@ -139,8 +259,11 @@ def _covariance(distances, tables, offsets):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath=True)
-def _collect(distances, weights, offsets, size):  # type: ignore[no-untyped-def]
-    """What each distance collects of the lower triangle of weights, the diagonal once and the rest twice."""
+def _collected(distances: Int32Array, weights: FloatArray, offsets: IntArray, size: int) -> FloatArray:
+    """The sum of a symmetric matrix of weights over the pairs at each distance of each kind, (size,).
+
+    Only its lower triangle is read.
+    """
     n_kinds, n = distances.shape[0], distances.shape[1]
     collected = np.zeros(size)
     for i in range(n):
@@ -151,139 +274,51 @@ def _collect(distances, weights, offsets, size):  # type: ignore[no-untyped-def]
     return collected
 
 
-class Evidence:
-    """log p(y | X) + log prior of the log parameters, and its gradient."""
+def fit(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: MixtureHyperparameters | None = None,
+    standard_errors: FloatArray | None = None,
+) -> MixtureHyperparameters:
+    """The hyperparameters of largest posterior density given (X, y), by L-BFGS from the previous fit or afresh.
 
-    def __init__(self, X, y, known_noise):
-        self.n_items = X.shape[1]
-        self.y, self.known_noise = y, known_noise
-        q = positions_of(X)
-        self.distances = np.stack([f(q, q) for f in DISTANCES])
-        lengths = [largest(kind, self.n_items) + 1 for kind in range(len(KINDS))]
-        self.offsets = np.cumsum([0, *lengths[:-1]])
-        self.d = [np.arange(length) for length in lengths]
-        self.s = [1.0 - d / max(d[-1], 1) for d in self.d]
-        self.lower = np.full(N_PARAMETERS, np.log(LEAST_WEIGHT))
-        self.upper = np.full(N_PARAMETERS, np.log(100.0))
-        self.lower[DECAYS] = np.log(1e-3 / self.n_items)
-        self.upper[DECAYS] = np.log(20.0)
-        self.lower[-1], self.upper[-1] = np.log(LEAST_NOISE), np.log(2.0)
-        self.prior_mean = np.full(N_PARAMETERS, np.log(0.1))
-        self.prior_sd = np.full(N_PARAMETERS, 3.0)
-        self.prior_mean[DECAYS] = np.log(3.0 / self.n_items)
-        self.prior_sd[DECAYS] = 1.5
-        self.prior_mean[-1], self.prior_sd[-1] = np.log(0.01), 2.0
-
-    def tables(self, theta):
-        """The tables, and each parameter's derivative as (kind, values)."""
-        p = np.exp(theta)
-        tables, derivatives = [], []
-        for kind in range(len(KINDS)):
-            own = p[STARTS_OF[kind] : ENDS[kind]]
-            rate = own[1] / unit(kind, self.n_items)
-            e = own[0] * np.exp(-rate * self.d[kind])
-            table = e.copy()
-            derivatives += [e, -rate * self.d[kind] * e]
-            for degree, w in enumerate(own[2:], start=1):
-                term = w * self.s[kind] ** degree
-                table += term
-                derivatives.append(term)
-            tables.append(table)
-        return tables, derivatives
-
-    def __call__(self, theta):
-        n = len(self.y)
-        tables, derivatives = self.tables(theta)
-        noise = np.exp(theta[-1])
-        A = _covariance(self.distances, np.concatenate(tables), self.offsets)
-        A[np.diag_indices(n)] += noise + self.known_noise
-        # The lower triangle of A is the upper of its transpose, which LAPACK takes as it is.
-        factor, info = lapack.dpotrf(A.T, lower=0, overwrite_a=1, clean=0)
-        if info:
-            raise LinAlgError("singular")
-        solve_y, solve_1 = lapack.dpotrs(factor, np.column_stack([self.y, np.ones(n)]), lower=0)[0].T
-        mean = solve_y.sum() / solve_1.sum()
-        alpha = solve_y - mean * solve_1
-        log_det = 2.0 * np.log(np.diag(factor)).sum()
-        value = -0.5 * ((self.y - mean) @ alpha + log_det + n * np.log(2.0 * np.pi))
-        inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-        weights = np.outer(alpha, alpha) - inverse.T
-        collected = _collect(self.distances, weights, self.offsets, len(np.concatenate(tables)))
-        parts = np.split(collected, self.offsets[1:])
-        gradient = np.empty(N_PARAMETERS)
-        kinds = np.repeat(np.arange(len(KINDS)), SIZES)
-        for i, (kind, derivative) in enumerate(zip(kinds, derivatives, strict=True)):
-            gradient[i] = 0.5 * parts[kind] @ derivative
-        gradient[-1] = 0.5 * noise * np.trace(weights)
-        away = (theta - self.prior_mean) / self.prior_sd
-        if GAMMA > 0:
-            away[WEIGHTS] = 0.0
-            w = np.exp(theta[WEIGHTS])
-            value -= GAMMA * np.log(w + EPS).sum()
-            gradient[WEIGHTS] -= GAMMA * w / (w + EPS)
-        return value - 0.5 * away @ away, gradient - away / self.prior_sd, mean
-
-
-N_FIT = 400  # points of the fit
-
-
-def fit(X, y, rng, previous=None, known_noise=0.0, iterations=None):
-    """MAP hyperparameters; y normalised."""
-    n = len(y)
-    known_noise = np.broadcast_to(known_noise, y.shape)
-    evidence = Evidence(X, y, known_noise)
-
-    def loss(theta):
-        try:
-            value, gradient, _ = evidence(theta)
-        except LinAlgError:
-            return 1e10, np.zeros(N_PARAMETERS)
-        return -value / n, -gradient / n
-
-    if previous is not None:
-        starts = [_pack(previous, evidence)]
-        iterations = iterations or 10
-        if n <= 150 or rng.random() < 0.2:
-            starts.append(evidence.prior_mean.copy())
-            iterations = 30
-    else:
-        starts = [evidence.prior_mean.copy()]
-        iterations = iterations or 100
-    bounds = np.column_stack([evidence.lower, evidence.upper])
-    fits = [
-        minimize(loss, np.clip(s, evidence.lower, evidence.upper), jac=True, method="L-BFGS-B", bounds=bounds,
-                 options={"maxiter": iterations})
-        for s in starts
-    ]
-    theta = min(fits, key=lambda f: f.fun).x
-    mean = evidence(theta)[2]
-    return _unpack(theta, float(mean))
-
-
-def _pack(h, evidence):
-    theta = evidence.prior_mean.copy()
-    theta[WEIGHTS] = np.log(LEAST_WEIGHT) + 3
-    for kind, name in enumerate(KINDS):
-        if name in h.components:
-            theta[STARTS_OF[kind] : ENDS[kind]] = np.log(h.components[name])
-    theta[-1] = np.log(h.noise)
-    return theta
-
-
-def _unpack(theta, mean, least_share=1e-3):
-    p = np.exp(theta)
-    total = p[WEIGHTS].sum()
-    components = {}
-    for kind, name in enumerate(KINDS):
-        own = p[STARTS_OF[kind] : ENDS[kind]]
-        if own.sum() - own[1] > least_share * total:
-            components[name] = [float(v) for v in own]
-    return MixtureHyperparameters(components, float(p[-1]), mean)
-
-
-def fitted(X, y, rng, previous, standard_errors):
-    from law_ray.gp import GaussianProcess, Normalisation
-
+    Raw `y` (n,). Afresh means from equal weights: what has no weight in the previous fit would not come back. Cost:
+    WARM_STEPS or FRESH_STEPS evaluations of the evidence, O(min(n, N_FIT)^3) each.
+    """
     normalise = Normalisation.of(y)
-    h = fit(X, normalise(y), rng, previous, normalise.known_noise(standard_errors))
-    return GaussianProcess(X, y, h, standard_errors, Mixture(tuple(KINDS.index(name) for name in h.components)))
+    z = normalise(y)
+    known_noise = np.broadcast_to(normalise.known_noise(standard_errors), y.shape)
+    fresh = previous is None or len(y) <= N_ALWAYS or rng.random() < 0.2
+    part: NDArray[np.int64] | slice = slice(None)
+    if len(y) > N_FIT:
+        part = np.sort(rng.choice(len(y), N_FIT, replace=False))
+    evidence = Evidence(X[part], z[part], known_noise[part])
+
+    def loss(log_parameters: FloatArray) -> tuple[float, FloatArray]:
+        try:
+            value, gradient, _ = evidence(log_parameters)
+        except LinAlgError:
+            return 1e10, np.zeros(evidence.size)
+        return -value / len(z), -gradient / len(z)
+
+    starts = [(evidence.prior_mean, FRESH_STEPS)] if fresh else []
+    if previous is not None:
+        starts.append((evidence.pack(previous), WARM_STEPS))
+    fits = [
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=evidence.bounds, options={"maxiter": steps})
+        for start, steps in starts
+    ]
+    return evidence.unpack(min(fits, key=lambda found: found.fun).x)
+
+
+def fitted(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: MixtureHyperparameters | None,
+    standard_errors: FloatArray,
+) -> GaussianProcess:
+    """The process of the mixture fitted to the data; `previous` as in `fit`."""
+    hyperparameters = fit(X, y, rng, previous, standard_errors)
+    return GaussianProcess(X, y, hyperparameters, standard_errors, hyperparameters.kernel)

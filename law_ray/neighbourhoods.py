@@ -65,7 +65,7 @@ class Moves:
 
     def __init__(self, points: Int32Array, kernel: Mixture) -> None:
         self._P_T = np.ascontiguousarray(points.T)
-        self._kinds = kernel.kinds
+        self._kinds = kernel.codes
         self._moves = _shuffled(points.shape[1])
         self.all = np.arange(len(self._moves))
         self._first = 0

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
+from law_ray import mixture
+from law_ray.gp import GaussianProcess
 from law_ray.methods.auto import law_auto
 from law_ray.methods.baselines import local_search, random
 from law_ray.methods.bucb import gp_bucb
@@ -14,15 +16,16 @@ from law_ray.methods.qpoint import q_ei, q_est
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, insertion_neighbours, reversal_neighbours, swap_neighbours
 
+Fitted = Callable[..., GaussianProcess]  # (X, y, rng, previous hyperparameters, standard errors) -> the posterior
 Choose = Callable[[State, int], IntArray]  # (state, batch_size) -> (batch_size, n_items)
 
 METHODS: dict[str, Choose] = {
-    "law-auto": law_auto,
     "law-est": law_est,
     "law-ei": law_ei,
     "law-ucb": law_ucb,
     "law-prior-est": law_prior_est,
     "law-prior-ei": law_prior_ei,
+    "law-auto": law_auto,
     "q-ei": q_ei,
     "q-est": q_est,
     "bucb": gp_bucb,
@@ -37,3 +40,5 @@ METHODS: dict[str, Choose] = {
     "local-search-reversal": partial(local_search, neighbours=(reversal_neighbours,)),
     "random": random,
 }
+
+SURROGATES: dict[str, Fitted] = {"law-auto": mixture.fitted}  # of the others it is that of the position kernel
