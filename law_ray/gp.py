@@ -26,13 +26,15 @@ Everything in this module but the `y` it is given is in units of the normalised 
 import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 from scipy.optimize import minimize
 
-from law_ray.kernels import POSITION, FloatArray, Kernel, positions_of
+from law_ray.kernels import POSITION, FloatArray, Form, Kernel, positions_of
+from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
@@ -47,12 +49,16 @@ MAX_STANDARD_ERROR = 1e8  # normalised; a value this uncertain says nothing, and
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Of the kernel and the likelihood, in units of the normalised values."""
+    """Of the position kernel and the likelihood, in units of the normalised values."""
 
     decay: float
     signal_variance: float
     noise: float
     mean: float
+
+    @property
+    def kernel(self) -> Kernel:
+        return POSITION
 
 
 @dataclass(frozen=True)
@@ -95,15 +101,18 @@ class GaussianProcess:
         self,
         X: IntArray,
         y: FloatArray,
-        hyperparameters: Hyperparameters,
+        hyperparameters: Hyperparameters | MixtureHyperparameters,
         standard_errors: FloatArray | None = None,
-        kernel: Kernel = POSITION,
+        kernel: Form | None = None,
     ) -> None:
-        """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
+        """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown.
+
+        The kernel is that of the hyperparameters, or another with the same.
+        """
         self.hyperparameters = hyperparameters
         self.normalise = Normalisation.of(y)
-        self.form = kernel
-        self.kernel_values = kernel.table(X.shape[1], hyperparameters)
+        self.form: Form = hyperparameters.kernel if kernel is None else kernel
+        self.kernel_values: Any = self.form.table(X.shape[1], hyperparameters)  # by distance
         self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
         self.X = X
         self.positions = positions_of(X)
@@ -270,17 +279,6 @@ def fit(
     mean = log_marginal_likelihood(best, distances, normalised, n_items, known_noise, kernel)[2]
     decay, signal_variance, noise = np.exp(best)
     return Hyperparameters(float(decay), float(signal_variance), float(noise), mean)
-
-
-def fitted(
-    X: IntArray,
-    y: FloatArray,
-    rng: np.random.Generator,
-    previous: Hyperparameters | None,
-    standard_errors: FloatArray,
-) -> GaussianProcess:
-    """The process of the position kernel fitted to the data; `previous` as in `fit`."""
-    return GaussianProcess(X, y, fit(X, y, rng, previous, standard_errors), standard_errors)
 
 
 def _climb_evidence(

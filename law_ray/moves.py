@@ -17,7 +17,6 @@ number.
 
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
 from law_ray.compiled import compiled, inlined
 from law_ray.permutations import IntArray
@@ -254,7 +253,7 @@ def neighbour_distances(q: Int32Array, P: Int32Array, undirected: bool) -> Int32
     for i in prange(m):
         x = np.argsort(q[i])
         for j in range(n):
-            shared = 0
+            shared = np.int32(0)
             for k in range(n_items):
                 after = x[k + 1] if k + 1 < n_items else x[0]
                 shared += np.int32(follows(P[j, after] - P[j, x[k]], n_items, undirected))

@@ -10,7 +10,7 @@ import numpy as np
 
 from law_ray import moves
 from law_ray.constraints import BoolArray, Constraints
-from law_ray.kernels import FloatArray, Kernel
+from law_ray.kernels import FloatArray, Form
 from law_ray.mixture import Mixture, Tables
 from law_ray.permutations import IntArray
 from law_ray.scan import Int32Array, swap_distances, swap_sums
@@ -103,7 +103,7 @@ class Moves:
         return set(range(i, j + 1))
 
 
-def neighbourhood(points: Int32Array, kernel: Kernel | Mixture) -> Swaps | Moves:
+def neighbourhood(points: Int32Array, kernel: Form) -> Swaps | Moves:
     return Moves(points, kernel) if isinstance(kernel, Mixture) else Swaps(points)
 
 

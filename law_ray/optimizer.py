@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from law_ray import gp
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters
-from law_ray.methods import METHODS, SURROGATES
+from law_ray.methods import FITS, METHODS
 from law_ray.methods.state import State
 from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray, validate
@@ -128,7 +127,8 @@ class Optimizer:
         def posterior() -> GaussianProcess:
             standard_errors = np.array([trial.standard_error for trial in known])
             rng = generator(self.seed, "fit", len(self._trials))
-            given = SURROGATES.get(self.method, gp.fitted)(X, y, rng, self.model, standard_errors)
+            model = FITS[self.method](X, y, rng, self.model, standard_errors)
+            given = GaussianProcess(X, y, model, standard_errors)
             busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
             return given.condition(np.array(busy)) if busy else given
 

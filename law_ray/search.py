@@ -15,16 +15,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from law_ray.constraints import BoolArray, Constraints
+from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray, positions_of
-from law_ray.permutations import IntArray, invert
 from law_ray.neighbourhoods import neighbourhood
+from law_ray.permutations import IntArray, invert
 from law_ray.scan import Int32Array
-from law_ray.taken import EXHAUSTIVE, Taken, draw_free
+from law_ray.taken import EXHAUSTIVE, Avoided, Taken, draw_free
 
 Value = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of mean, variance, variance given the batch
 
@@ -106,7 +107,7 @@ def maximise(
 
 
 def climb(
-    landscape: Landscape, starts: IntArray, taken: Taken, constraints: Constraints, proven: bool = True
+    landscape: Landscape, starts: IntArray, taken: Avoided, constraints: Constraints, proven: bool = True
 ) -> tuple[IntArray, FloatArray]:
     """Where climbs over swaps from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
 
@@ -127,12 +128,12 @@ def climb(
 class _Climbers:
     """Permutations on their way up, as positions `q` (m, n_items), with their `distances` (m, n) to the points."""
 
-    def __init__(self, landscape: Landscape, starts: IntArray, taken: Taken, constraints: Constraints) -> None:
+    def __init__(self, landscape: Landscape, starts: IntArray, taken: Avoided, constraints: Constraints) -> None:
         self._landscape = landscape
         self._taken = taken
         self._constraints = constraints
         points = landscape.points
-        self._moves = neighbourhood(points, landscape.posterior.form)
+        self._moves: Any = neighbourhood(points, landscape.posterior.form)
         self.q = positions_of(starts)
         self.distances = landscape.distances(self.q)
         occupied = [start in taken for start in starts]
@@ -169,7 +170,7 @@ class _Climbers:
                 active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
 
     def _together(self, climber: int, swaps: IntArray) -> list[Int32Array]:
-        """The climber after the first 2, 4, 8, ... of `swaps` that touch nothing in common: from afar many gain at once."""
+        """The climber after the first 2, 4, 8, ... of `swaps` that touch nothing in common: many gain from afar."""
         q, used, count, leaps = self.q[climber].copy(), set[int](), 0, []
         for swap in swaps:
             if not used & (touched := self._moves.touched(swap)):
@@ -249,7 +250,7 @@ class _Climbers:
         rows: IntArray,
         columns: IntArray,
     ) -> tuple[Int32Array, FloatArray]:
-        """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], whose bounds are at rows[i], columns[i]."""
+        """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], bounded at (rows[i], columns[i])."""
         distances = self._moves.distances(self.q, self.distances, climbers, swaps)
         mean, *variances = self._landscape.moments(distances)
         for i, (variance, (low, high)) in enumerate(zip(variances, bounds[1:], strict=True)):

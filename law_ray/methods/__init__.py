@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from law_ray import mixture
-from law_ray.gp import GaussianProcess
+from law_ray import gp, mixture_fit
 from law_ray.methods.auto import law_auto
 from law_ray.methods.baselines import local_search, random
 from law_ray.methods.bucb import gp_bucb
@@ -16,7 +16,7 @@ from law_ray.methods.qpoint import q_ei, q_est
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, insertion_neighbours, reversal_neighbours, swap_neighbours
 
-Fitted = Callable[..., GaussianProcess]  # (X, y, rng, previous hyperparameters, standard errors) -> the posterior
+Fit = Callable[..., Any]  # (X, y, rng, previous hyperparameters, standard errors) -> hyperparameters
 Choose = Callable[[State, int], IntArray]  # (state, batch_size) -> (batch_size, n_items)
 
 METHODS: dict[str, Choose] = {
@@ -41,4 +41,4 @@ METHODS: dict[str, Choose] = {
     "random": random,
 }
 
-SURROGATES: dict[str, Fitted] = {"law-auto": mixture.fitted}  # of the others it is that of the position kernel
+FITS: dict[str, Fit] = {name: mixture_fit.fit if name == "law-auto" else gp.fit for name in METHODS}

@@ -93,9 +93,7 @@ def test_sums_over_moves_are_those_of_the_moved_permutations(n_items):
 def test_a_look_up_is_the_sum_over_the_kinds():
     case = Case()
     expected = case.tables[case.distances + case.offsets[:, None]].sum(axis=1)
-    np.testing.assert_allclose(
-        moves.look_up(case.tables, case.offsets, case.distances), expected, rtol=0, atol=1e-13
-    )
+    np.testing.assert_allclose(moves.look_up(case.tables, case.offsets, case.distances), expected, rtol=0, atol=1e-13)
 
 
 @sizes

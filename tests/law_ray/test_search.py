@@ -107,7 +107,9 @@ def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, seed
     active = np.arange(len(climbers.q))
     mean, *bounds = climbers._bounds(active, climbers._moves.all)
     for climber in active:
-        around = np.array([invert(climbers._moves.after(climbers.q[climber], s).astype(int)) for s in range(mean.shape[1])])
+        around = np.array(
+            [invert(climbers._moves.after(climbers.q[climber], s).astype(int)) for s in range(mean.shape[1])]
+        )
         np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
         for (low, high), plain, batch in zip(bounds, (problem.plain, problem.gauge), ((), problem.batch), strict=True):
             variance = plain.variance(around, batch)
