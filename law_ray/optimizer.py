@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
-from law_ray.gp import GaussianProcess, Hyperparameters
+from law_ray.gp import GaussianProcess, Hyperparameters, fit
 from law_ray.methods import FITS, METHODS
 from law_ray.methods.state import State
 from law_ray.mixture import MixtureHyperparameters
@@ -127,7 +127,7 @@ class Optimizer:
         def posterior() -> GaussianProcess:
             standard_errors = np.array([trial.standard_error for trial in known])
             rng = generator(self.seed, "fit", len(self._trials))
-            model = FITS[self.method](X, y, rng, self.model, standard_errors)
+            model = FITS.get(self.method, fit)(X, y, rng, self.model, standard_errors)
             given = GaussianProcess(X, y, model, standard_errors)
             busy = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
             return given.condition(np.array(busy)) if busy else given
