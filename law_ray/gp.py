@@ -26,13 +26,15 @@ Everything in this module but the `y` it is given is in units of the normalised 
 import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 from scipy.optimize import minimize
 
-from law_ray.kernels import POSITION, FloatArray, Kernel, positions_of
+from law_ray.kernels import POSITION, FloatArray, Form, Kernel, positions_of
+from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
@@ -47,12 +49,16 @@ MAX_STANDARD_ERROR = 1e8  # normalised; a value this uncertain says nothing, and
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Of the kernel and the likelihood, in units of the normalised values."""
+    """Of the position kernel and the likelihood, in units of the normalised values."""
 
     decay: float
     signal_variance: float
     noise: float
     mean: float
+
+    @property
+    def kernel(self) -> Kernel:
+        return POSITION
 
 
 @dataclass(frozen=True)
@@ -95,15 +101,18 @@ class GaussianProcess:
         self,
         X: IntArray,
         y: FloatArray,
-        hyperparameters: Hyperparameters,
+        hyperparameters: Hyperparameters | MixtureHyperparameters,
         standard_errors: FloatArray | None = None,
-        kernel: Kernel = POSITION,
+        kernel: Form | None = None,
     ) -> None:
-        """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown."""
+        """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown.
+
+        The kernel is that of the hyperparameters, or another with the same.
+        """
         self.hyperparameters = hyperparameters
         self.normalise = Normalisation.of(y)
-        self._kernel = kernel
-        self.kernel_values = hyperparameters.signal_variance * kernel.correlations(X.shape[1], hyperparameters.decay)
+        self.form: Form = hyperparameters.kernel if kernel is None else kernel
+        self.kernel_values: Any = self.form.table(X.shape[1], hyperparameters)  # by distance
         self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
         self.X = X
         self.positions = positions_of(X)
@@ -114,7 +123,7 @@ class GaussianProcess:
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
-        return self.kernel_values[self._kernel.distances(positions_of(X1), positions_of(X2))]
+        return self.kernel_values[self.form.distances(positions_of(X1), positions_of(X2))]
 
     def whiten(self, permutations: IntArray) -> FloatArray:
         """V = C^-1 K(X, permutations), shape (n, m).
@@ -122,7 +131,7 @@ class GaussianProcess:
         Mean and variance given the first i rows of X are `mean + z[:i] @ V[:i]` and `signal_variance - sum(V[:i]**2)`,
         which is how the batch choice gets the variance before and after the batch from one triangular solve.
         """
-        return self.whiten_distances(self._kernel.distances(positions_of(permutations), self.positions))
+        return self.whiten_distances(self.form.distances(positions_of(permutations), self.positions))
 
     def whiten_distances(self, distances: NDArray[np.int32]) -> FloatArray:
         """`whiten` (n, m) for points at these distances (m, n) to X."""

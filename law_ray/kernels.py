@@ -23,6 +23,7 @@ manhattan.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,20 @@ from law_ray.scan import Int32Array
 NEGLIGIBLE = 1e-20  # correlations below it are 0: products of still smaller ones are denormal, which slows all algebra
 
 FloatArray = NDArray[np.float64]
+
+
+class Table(Protocol):
+    """Covariances by distance."""
+
+    def __getitem__(self, distances: Any, /) -> FloatArray: ...
+
+
+class Form(Protocol):
+    """What a Gaussian process asks of its kernel: integer distances, and the covariance at each."""
+
+    def distances(self, q: Int32Array, P: Int32Array, /) -> Int32Array: ...
+
+    def table(self, n_items: int, hyperparameters: Any, /) -> Table: ...
 
 
 @dataclass(frozen=True)
@@ -59,6 +74,10 @@ class Kernel:
         correlations = np.exp(-self.rate(n_items, decay) * np.arange(self.max_distance(n_items) + 1))
         correlations[correlations < NEGLIGIBLE] = 0.0
         return correlations
+
+    def table(self, n_items: int, hyperparameters: Any) -> FloatArray:
+        """The covariance at each distance, (max_distance + 1,)."""
+        return hyperparameters.signal_variance * self.correlations(n_items, hyperparameters.decay)
 
 
 class LinearKernel(Kernel):

@@ -7,6 +7,7 @@ import numpy as np
 
 from law_ray import journal
 from law_ray.errors import InputError
+from law_ray.gp import Hyperparameters
 from law_ray.optimizer import Trial
 from law_ray.run import replayed, settings_of
 from law_ray.seeding import generator
@@ -56,7 +57,8 @@ def draw_convergence(folder: Path) -> Path:
 def draw_information_gain(folder: Path) -> Path | None:
     """Draw what the evaluations told of the objective, by the last fit, beside the bounds on it: information_gain.png.
 
-    The same number of evaluations could have told no more than the bounds (`theory`). None for a run without a model.
+    The same number of evaluations could have told no more than the bounds (`theory`), which are known for the position
+    kernel. None for a run without a model.
     """
     from matplotlib.figure import Figure
 
@@ -70,7 +72,8 @@ def draw_information_gain(folder: Path) -> Path | None:
     axes = figure.add_subplot()
     bounds = {"bound for any kernel": finite_space_gain_bound, "bound for the position kernel": position_gain_bound}
     for (label, bound), style in zip(bounds.items(), ("k:", "k--"), strict=True):
-        axes.plot(number, [bound(optimizer.n_items, int(n), model) for n in number], style, lw=1, label=label)
+        if isinstance(model, Hyperparameters):
+            axes.plot(number, [bound(optimizer.n_items, int(n), model) for n in number], style, lw=1, label=label)
     axes.plot(np.arange(1, len(X) + 1), information_gains(X, model), color="C0", label="of this run")
     axes.set(xlabel="evaluations", ylabel="information gain (nats)", ylim=(0, None))
     axes.legend(frameon=False)

@@ -15,15 +15,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from law_ray.constraints import BoolArray, Constraints
+from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray, positions_of
+from law_ray.neighbourhoods import neighbourhood
 from law_ray.permutations import IntArray, invert
-from law_ray.scan import Int32Array, position_distances, swap_distances, swap_sums
-from law_ray.taken import EXHAUSTIVE, Taken, draw_free
+from law_ray.scan import Int32Array
+from law_ray.taken import EXHAUSTIVE, Avoided, Taken, draw_free
 
 Value = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of mean, variance, variance given the batch
 
@@ -46,13 +48,17 @@ class Landscape:
 
     def __call__(self, permutations: IntArray) -> FloatArray:
         """The values (m,) of (m, n_items) permutations; O(n^2) each."""
-        return self.at(position_distances(positions_of(permutations), self.points))
+        return self.at(self.distances(positions_of(permutations)))
 
     @cached_property
     def points(self) -> Int32Array:
         """(n, n_items) positions of what is conditioned on: the data, and then the batch."""
         points = self.given_batch.positions
         return np.concatenate([self.posterior.positions, points]) if self.prior else points
+
+    def distances(self, q: Int32Array) -> Int32Array:
+        """Of positions q (m, n_items) to `points`: (m, n), or (m, n_kinds, n) where the kernel is a mixture."""
+        return self.posterior.form.distances(q, self.points)
 
     @property
     def gauged(self) -> slice:
@@ -73,8 +79,8 @@ class Landscape:
     def whiten(self, distances: Int32Array) -> tuple[FloatArray, FloatArray]:
         """The whitened covariances with the points of `posterior`, and with those of `given_batch`."""
         n = len(self.posterior.X)
-        V = self.given_batch.whiten_distances(distances[:, self.gauged])
-        return self.posterior.whiten_distances(distances[:, :n]) if self.prior else V[:n], V
+        V = self.given_batch.whiten_distances(distances[..., self.gauged])
+        return self.posterior.whiten_distances(distances[..., :n]) if self.prior else V[:n], V
 
 
 def maximise(
@@ -101,7 +107,7 @@ def maximise(
 
 
 def climb(
-    landscape: Landscape, starts: IntArray, taken: Taken, constraints: Constraints, proven: bool = True
+    landscape: Landscape, starts: IntArray, taken: Avoided, constraints: Constraints, proven: bool = True
 ) -> tuple[IntArray, FloatArray]:
     """Where climbs over swaps from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
 
@@ -122,15 +128,14 @@ def climb(
 class _Climbers:
     """Permutations on their way up, as positions `q` (m, n_items), with their `distances` (m, n) to the points."""
 
-    def __init__(self, landscape: Landscape, starts: IntArray, taken: Taken, constraints: Constraints) -> None:
+    def __init__(self, landscape: Landscape, starts: IntArray, taken: Avoided, constraints: Constraints) -> None:
         self._landscape = landscape
         self._taken = taken
         self._constraints = constraints
         points = landscape.points
-        self._P_T = np.ascontiguousarray(points.T)
-        self._a, self._b = (items.astype(np.int32) for items in np.triu_indices(points.shape[1], 1))
+        self._moves: Any = neighbourhood(points, landscape.posterior.form)
         self.q = positions_of(starts)
-        self.distances = position_distances(self.q, points)
+        self.distances = landscape.distances(self.q)
         occupied = [start in taken for start in starts]
         self.values = np.where(occupied, -np.inf, landscape.at(self.distances))
         # Where in its bounds a variance was found to lie, of the data alone and given the batch.
@@ -138,39 +143,42 @@ class _Climbers:
 
     def ascend(self, active: IntArray) -> None:
         """Step with the climbers `active` while a promising swap of theirs gains; those that meet go on as one."""
+        tried = np.zeros(len(self.q), dtype=np.int64)  # moves since the last gain
         while len(active):
-            bounds = self._bounds(active)
-            allowed = self._allowed(active)
+            which = self._moves.next()
+            bounds = self._bounds(active, which)
+            allowed = self._moves.allowed(self._constraints, self.q[active], which)
             estimates = np.where(allowed, self._value(bounds, self._share), -np.inf)
             count = min(N_PROMISING, estimates.shape[1])
             promising = np.argpartition(-estimates, count - 1, axis=1)[:, :count]
             rows = np.repeat(np.arange(len(active)), count)
-            distances, values = self._evaluate(active[rows], promising.ravel(), bounds, rows)
+            distances, values = self._evaluate(active[rows], which[promising].ravel(), bounds, rows, promising.ravel())
             values[~allowed[rows, promising.ravel()]] = -np.inf
-            moved: list[int] = []
+            tried[active] += len(which)
             together: list[tuple[int, Int32Array]] = []
             for row, climber in enumerate(active):
                 own = slice(row * count, (row + 1) * count)
-                gaining = self._gaining(climber, promising[row], values[own])
-                together += [(climber, q) for q in self._together(climber, promising[row][gaining])]
+                gaining = self._gaining(climber, which[promising[row]], values[own])
+                together += [(climber, q) for q in self._together(climber, which[promising[row][gaining]])]
                 if len(gaining):
-                    self._move(climber, promising[row, gaining[0]], values[own][gaining[0]], distances[own][gaining[0]])
-                    moved.append(climber)
+                    move = which[promising[row, gaining[0]]]
+                    self._move(climber, move, values[own][gaining[0]], distances[own][gaining[0]])
+                    tried[climber] = 0
             self._leap(together)
-            active = np.array(moved, dtype=np.int64)
-            if moved:
+            active = active[tried[active] < len(self._moves.all)]
+            if len(active):
                 active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
 
     def _together(self, climber: int, swaps: IntArray) -> list[Int32Array]:
-        """The climber after the first 2, 4, 8, ... of `swaps` that share no item: from afar many swaps gain at once."""
+        """The climber after the first 2, 4, 8, ... of `swaps` that touch nothing in common: many gain from afar."""
         q, used, count, leaps = self.q[climber].copy(), set[int](), 0, []
-        for a, b in zip(self._a[swaps].tolist(), self._b[swaps].tolist(), strict=True):
-            if a not in used and b not in used:
-                used |= {a, b}
-                q[[a, b]] = q[[b, a]]
+        for swap in swaps:
+            if not used & (touched := self._moves.touched(swap)):
+                used |= touched
+                q = self._moves.after(q, swap)
                 count += 1
                 if count > 1 and count & (count - 1) == 0:
-                    leaps.append(q.copy())
+                    leaps.append(q)
         return leaps
 
     def _leap(self, together: list[tuple[int, Int32Array]]) -> None:
@@ -178,7 +186,7 @@ class _Climbers:
         if not together:
             return
         Q = np.array([q for _, q in together])
-        distances = position_distances(Q, self._landscape.points)
+        distances = self._landscape.distances(Q)
         values = np.where(self._constraints.allows_positions(Q), self._landscape.at(distances), -np.inf)
         for (climber, q), value, distance in zip(together, values, distances, strict=True):
             if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._taken:
@@ -186,9 +194,11 @@ class _Climbers:
 
     def step_if_any(self, climber: int) -> bool:
         """Take the best step of all swaps whose bound could win, if one gains: False proves a local maximum."""
-        bounds = self._bounds(np.array([climber]))
+        which = self._moves.all
+        bounds = self._bounds(np.array([climber]), which)
         corners = [self._value(bounds, np.array(corner)) for corner in ((0, 0), (0, 1), (1, 0), (1, 1))]
-        upper = np.where(self._allowed(np.array([climber]))[0], np.max(corners, axis=0)[0], -np.inf) + LEAST_GAIN
+        allowed = self._moves.allowed(self._constraints, self.q[[climber]], which)[0]
+        upper = np.where(allowed, np.max(corners, axis=0)[0], -np.inf) + LEAST_GAIN
         order = np.argsort(-upper, kind="stable")
         order = order[upper[order] > self.values[climber] + LEAST_GAIN]
         best: tuple[float, int, Int32Array] | None = None
@@ -196,7 +206,7 @@ class _Climbers:
         while len(order) and (best is None or upper[order[0]] > best[0]):
             chunk, order = order[:size], order[size:]
             distances, values = self._evaluate(
-                np.full(len(chunk), climber), chunk, bounds, np.zeros(len(chunk), np.int64)
+                np.full(len(chunk), climber), chunk, bounds, np.zeros(len(chunk), np.int64), chunk
             )
             for step in self._gaining(climber, chunk, values)[:1]:
                 if best is None or values[step] > best[0]:
@@ -206,11 +216,7 @@ class _Climbers:
             self._move(climber, best[1], best[0], best[2])
         return best is not None
 
-    def _allowed(self, active: IntArray) -> BoolArray:
-        """Which swaps the constraints allow, (m, n_swaps)."""
-        return self._constraints.swaps(self.q[active], self._a, self._b)
-
-    def _bounds(self, active: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _bounds(self, active: IntArray, which: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of every swap the mean (m, n_swaps), and the bounds of the two variances, each (2, m, n_swaps): low, high."""
         landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
         n, m = len(posterior.X), len(active)
@@ -220,9 +226,9 @@ class _Climbers:
         weights[:, 1, :n] = posterior.unwhiten(V_data).T
         weights[:, 2, landscape.gauged] = weights[:, 1] if given_batch is posterior else given_batch.unwhiten(V).T
         q = self.q[active]
-        sums = swap_sums(q, self._P_T, self.distances[active], weights, posterior.kernel_values, self._a, self._b)
+        sums = self._moves.sums(q, self.distances[active], weights, posterior.kernel_values, which)
         prior = posterior.hyperparameters.signal_variance
-        slack = 2.0 * (prior - posterior.kernel_values[2 * np.abs(q[:, self._a] - q[:, self._b])])
+        slack = 2.0 * (prior - posterior.kernel_values[self._moves.lengths(q, which)])
         variances = []
         for V_part, weighted in ((V_data, sums[..., 1]), (V, sums[..., 2])):
             high = prior + np.einsum("ij,ij->j", V_part, V_part)[:, None] - 2.0 * weighted
@@ -242,12 +248,13 @@ class _Climbers:
         swaps: IntArray,
         bounds: tuple[FloatArray, FloatArray, FloatArray],
         rows: IntArray,
+        columns: IntArray,
     ) -> tuple[Int32Array, FloatArray]:
-        """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], whose bounds are in row rows[i]."""
-        distances = swap_distances(self.q, self._P_T, self.distances, climbers, self._a[swaps], self._b[swaps])
+        """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], bounded at (rows[i], columns[i])."""
+        distances = self._moves.distances(self.q, self.distances, climbers, swaps)
         mean, *variances = self._landscape.moments(distances)
         for i, (variance, (low, high)) in enumerate(zip(variances, bounds[1:], strict=True)):
-            low, width = low[rows, swaps], (high - low)[rows, swaps]
+            low, width = low[rows, columns], (high - low)[rows, columns]
             wide = width > 1e-12
             if wide.any():
                 self._share[i] = 0.5 * (self._share[i] + np.mean(np.clip((variance - low)[wide] / width[wide], 0, 1)))
@@ -258,17 +265,12 @@ class _Climbers:
         improving = np.flatnonzero(values > self.values[climber] + LEAST_GAIN)
         improving = improving[np.argsort(-values[improving], kind="stable")]
         for first in range(len(improving)):
-            if _permutation(self._swapped(climber, swaps[improving[first]])) not in self._taken:
+            if _permutation(self._moves.after(self.q[climber], swaps[improving[first]])) not in self._taken:
                 return improving[first:]
         return improving[:0]
 
-    def _swapped(self, climber: int, swap: int) -> Int32Array:
-        q = self.q[climber].copy()
-        q[[self._a[swap], self._b[swap]]] = q[[self._b[swap], self._a[swap]]]
-        return q
-
     def _move(self, climber: int, swap: int, value: float, distances: Int32Array) -> None:
-        self.q[climber] = self._swapped(climber, swap)
+        self.q[climber] = self._moves.after(self.q[climber], swap)
         self.distances[climber] = distances
         self.values[climber] = value
 

@@ -1,6 +1,7 @@
 """What may not be proposed again, and random draws of what may."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,12 @@ Key = Callable[[IntArray], Hashable]  # permutations with one key are one point
 
 EXHAUSTIVE = 5040  # spaces of up to this many orderings, such as those of up to 7 items, are searched whole
 N_MISSES = 20_000  # draws in a row that met nothing new, after which a space counts as used up
+
+
+class Avoided(Protocol):
+    """Permutations that a search may not step onto: `permutation in avoided`."""
+
+    def __contains__(self, permutation: IntArray, /) -> bool: ...
 
 
 class Taken:

@@ -15,7 +15,8 @@ from scipy.linalg import cholesky
 from law_ray.acquisition import ucb_beta
 from law_ray.errors import InputError
 from law_ray.gp import Hyperparameters
-from law_ray.kernels import FloatArray, max_position_distance, position_correlations, position_distances
+from law_ray.kernels import FloatArray, max_position_distance, positions_of
+from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 
 LARGEST_FACTORIAL = 170  # 171! is beyond the floats
@@ -101,7 +102,7 @@ def _spectral_term(n_items: int, n_evaluations: int, hyperparameters: Hyperparam
     return math.factorial(n_items) * float(np.logaddexp(0.0, math.log(ratio * n_evaluations) + log_largest))
 
 
-def information_gain(X: IntArray, hyperparameters: Hyperparameters) -> float:
+def information_gain(X: IntArray, hyperparameters: Hyperparameters | MixtureHyperparameters) -> float:
     """What noisy values at X (n, n_items) tell of f: I(y; f) = 1/2 log det(I + K(X, X) / noise) nats (Definition 3.5).
 
     Raises InputError for no positive noise. Cost O(n^3 + n^2 n_items).
@@ -109,11 +110,13 @@ def information_gain(X: IntArray, hyperparameters: Hyperparameters) -> float:
     return float(information_gains(X, hyperparameters)[-1])
 
 
-def information_gains(X: IntArray, hyperparameters: Hyperparameters) -> FloatArray:
+def information_gains(X: IntArray, hyperparameters: Hyperparameters | MixtureHyperparameters) -> FloatArray:
     """The `information_gain` of the first 1, 2, ..., n of the permutations X, (n,); the same errors and cost."""
     ratio = _signal_to_noise(len(X), hyperparameters)
-    correlations = position_correlations(X.shape[1], hyperparameters.decay)
-    factor = cholesky(np.eye(len(X)) + ratio * correlations[position_distances(X, X)], lower=True)
+    kernel, positions = hyperparameters.kernel, positions_of(X)
+    correlations = kernel.table(X.shape[1], hyperparameters)[kernel.distances(positions, positions)]
+    correlations /= hyperparameters.signal_variance
+    factor = cholesky(np.eye(len(X)) + ratio * correlations, lower=True)
     return np.cumsum(np.log(np.diag(factor)))
 
 
@@ -208,7 +211,7 @@ def regret_bound(
     return math.sqrt(hyperparameters.signal_variance) * eta * mean_deviation
 
 
-def _signal_to_noise(n_evaluations: int, hyperparameters: Hyperparameters) -> float:
+def _signal_to_noise(n_evaluations: int, hyperparameters: Hyperparameters | MixtureHyperparameters) -> float:
     _require_counts(n_evaluations=n_evaluations)
     if not hyperparameters.noise > 0:
         raise InputError(

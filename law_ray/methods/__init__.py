@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from law_ray import mixture_fit
+from law_ray.methods.auto import law_auto
 from law_ray.methods.baselines import local_search, random
 from law_ray.methods.bucb import gp_bucb
 from law_ray.methods.dpp import dpp_max_est, dpp_sample_est
@@ -13,6 +16,7 @@ from law_ray.methods.qpoint import q_ei, q_est
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, insertion_neighbours, reversal_neighbours, swap_neighbours
 
+Fit = Callable[..., Any]  # (X, y, rng, previous hyperparameters, standard errors) -> hyperparameters
 Choose = Callable[[State, int], IntArray]  # (state, batch_size) -> (batch_size, n_items)
 
 METHODS: dict[str, Choose] = {
@@ -21,6 +25,7 @@ METHODS: dict[str, Choose] = {
     "law-ucb": law_ucb,
     "law-prior-est": law_prior_est,
     "law-prior-ei": law_prior_ei,
+    "law-auto": law_auto,
     "q-ei": q_ei,
     "q-est": q_est,
     "bucb": gp_bucb,
@@ -35,3 +40,5 @@ METHODS: dict[str, Choose] = {
     "local-search-reversal": partial(local_search, neighbours=(reversal_neighbours,)),
     "random": random,
 }
+
+FITS: dict[str, Fit] = {"law-auto": mixture_fit.fit}  # the others have that of the position kernel

@@ -108,7 +108,7 @@ class Pool:
             chosen.append(rng.choice(members, min(N_RANDOM, len(members)), replace=False))
         return self._permutations[np.concatenate(chosen)]
 
-    def best(self, landscape: Landscape) -> IntArray:
-        """The best of all, (1, n_items)."""
+    def best(self, landscape: Landscape, count: int = 1) -> IntArray:
+        """The best of all, (count, n_items)."""
         values = landscape.value(self._mean, self._variance, self._given_batch)
-        return self._permutations[[np.argmax(values)]]
+        return self._permutations[np.argsort(-values, kind="stable")[:count]]

@@ -9,6 +9,7 @@ import numpy as np
 from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess, Hyperparameters
 from law_ray.kernels import FloatArray
+from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 from law_ray.taken import Taken
 
@@ -43,7 +44,7 @@ class State:
         return self.fit()
 
     @property
-    def fitted(self) -> Hyperparameters | None:
+    def fitted(self) -> Hyperparameters | MixtureHyperparameters | None:
         """The hyperparameters of `posterior`, if the method has asked for it."""
         return self.posterior.hyperparameters if "posterior" in vars(self) else None
 

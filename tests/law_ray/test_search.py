@@ -4,13 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mixtures import gram, some_components
 from orderings import everything
 from plain import PlainLaw, neighbours
 
 from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters
-from law_ray.permutations import invert, sample
+from law_ray.mixture import MixtureHyperparameters
+from law_ray.permutations import insertion_neighbours, invert, reversal_neighbours, sample, swap_neighbours
 from law_ray.search import Landscape, _Climbers, climb, maximise
 from law_ray.taken import EXHAUSTIVE, Taken
 
@@ -105,9 +107,11 @@ def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, seed
     problem = Problem(seed, in_batch=in_batch, prior=prior)
     climbers = _Climbers(problem.landscape, problem.starts, problem.taken, Constraints(9))
     active = np.arange(len(climbers.q))
-    mean, *bounds = climbers._bounds(active)
+    mean, *bounds = climbers._bounds(active, climbers._moves.all)
     for climber in active:
-        around = np.array([invert(climbers._swapped(climber, s).astype(int)) for s in range(mean.shape[1])])
+        around = np.array(
+            [invert(climbers._moves.after(climbers.q[climber], s).astype(int)) for s in range(mean.shape[1])]
+        )
         np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
         for (low, high), plain, batch in zip(bounds, (problem.plain, problem.gauge), ((), problem.batch), strict=True):
             variance = plain.variance(around, batch)
@@ -308,3 +312,62 @@ def test_a_constrained_search_whose_climbs_are_walled_in_draws_an_allowed_permut
     found = maximise(problem.landscape, start[None], taken, constraints, np.random.default_rng(0))
     assert constraints.allows(found).all()
     assert found[0] not in taken
+
+
+# with a mixture
+
+
+class MixedProblem(Problem):
+    """A landscape of LAW-EST whose process is that of a mixture, by direct formulas too."""
+
+    def __init__(self, seed, n_items=9, n=30, in_batch=2):
+        super().__init__(seed, n_items, n, in_batch)
+        h = MixtureHyperparameters(some_components(np.random.default_rng(seed)), 0.05, 0.1)
+        posterior = GaussianProcess(self.plain.X, self.plain.z, h)
+        given_batch = posterior.condition(self.batch) if in_batch else posterior
+        self.plain = PlainMixture(self.plain.X, self.plain.z, h)
+        self.gauge = self.plain
+        self.landscape = Landscape(posterior, given_batch, self.gain if in_batch else self.first)
+
+
+class PlainMixture(PlainLaw):
+    def prior(self, A, B):
+        return gram(self.h.components, np.asarray(A), np.asarray(B))
+
+
+def moved(climber):
+    kinds = (swap_neighbours, insertion_neighbours, reversal_neighbours)
+    return np.concatenate([kind(climber[None])[0] for kind in kinds])
+
+
+@in_batch
+@pytest.mark.parametrize("seed", range(3))
+def test_the_moments_of_every_move_lie_within_their_bounds(in_batch, seed):
+    problem = MixedProblem(seed, in_batch=in_batch)
+    climbers = _Climbers(problem.landscape, problem.starts[:4], problem.taken, Constraints(9))
+    active = np.arange(len(climbers.q))
+    mean, *bounds = climbers._bounds(active, climbers._moves.all)
+    for climber in active:
+        after = [climbers._moves.after(climbers.q[climber], move) for move in climbers._moves.all]
+        around = np.array([invert(q.astype(int)) for q in after])
+        np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
+        for (low, high), batch in zip(bounds, ((), problem.batch), strict=True):
+            variance = problem.plain.variance(around, batch)
+            assert np.all(low[climber] <= variance + 1e-8)
+            assert np.all(variance <= high[climber] + 1e-8)
+
+
+@in_batch
+@pytest.mark.parametrize("constraints", [Constraints(9), Constraints(*WITHIN["fixed"])])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_climb_over_all_moves_ends_at_a_free_and_allowed_local_maximum(in_batch, constraints, seed):
+    problem = MixedProblem(seed, in_batch=in_batch)
+    starts = constraints.sample(8, np.random.default_rng(seed))
+    taken = Taken(permutations=constraints.sample(200, np.random.default_rng(seed + 9)))
+    end, value = best_climb(problem.landscape, starts, taken, constraints)
+    assert constraints.allows(end[None]).all()
+    assert end not in taken
+    assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
+    around = moved(end)
+    free = np.array([p for p in around[constraints.allows(around)] if p not in taken])
+    assert problem.direct(free).max() <= value + 1e-7
