@@ -6,16 +6,17 @@ import numpy as np
 
 from law_ray.acquisition import log_ei, ucb
 from law_ray.kernels import FloatArray
-from law_ray.methods.basins import Outside, basin_beside_the_best
+from law_ray.methods.baselines import ALL_NEIGHBOURS, incumbent
 from law_ray.methods.sequential import Pool
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray
-from law_ray.search import Landscape, Value, climb, maximise
+from law_ray.search import Landscape, Value, maximise
+from law_ray.taken import Avoided
 
 # What the points of a batch are for, in turn.
-IMPROVE, EXPLORE, ELSEWHERE = "improve", "explore", "elsewhere"
-PURPOSES = (IMPROVE, ELSEWHERE, EXPLORE, ELSEWHERE, ELSEWHERE)
-BETA = 4.0  # of the confidence bound that explores
+IMPROVE, LOCALLY, EXPLORE = "improve", "locally", "explore"
+PURPOSES = (IMPROVE, LOCALLY, EXPLORE, LOCALLY, EXPLORE)
+BETA = 9.0  # of the confidence bound that explores
 N_POOL = 500  # random permutations beside the data, among which climbs start
 N_STARTS = 4  # climbs of all points but the first
 
@@ -25,29 +26,24 @@ def law_auto(state: State, batch_size: int) -> IntArray:
 
     To improve: x_b = argmax EI with the variance given the batch, which is log L(x, x | x_1..x_b-1) + 2 log w(x) with
     the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)): the
-    paper's Equation 2 with a weight that hangs on the batch, and falls as fast as chances do. To explore: GP-UCB given
-    the batch. Elsewhere: to improve the best point of another basin within it, once that of the best point was searched
-    enough (`basin_beside_the_best`); until then, to improve. The model is the mixture, and the search walks swaps,
-    insertions and reversals.
+    paper's Equation 2 with a weight that hangs on the batch, and falls as fast as chances do. To improve locally: the
+    same among the neighbours of the incumbent, the last point not worse than all before it; so the batch always holds
+    some steps of a local search, which crosses plateaus where a model expects the same improvement for ever. To
+    explore: GP-UCB given the batch, by which a model that can learn the whole objective does so. The search walks
+    swaps, insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
     """
     posterior, constraints, rng = state.posterior, state.constraints, state.rng
+    improvement = _improvement(state.best)
     pool = Pool(posterior, posterior, [posterior.X, constraints.sample(N_POOL, rng)], batch_size)
-    basin = basin_beside_the_best(state)
     taken = state.taken.copy()
     given_batch = posterior
     batch: list[IntArray] = []
     # Counted from the first evaluation, so that batches of one serve all purposes too.
-    first = len(state.X) % len(PURPOSES)
-    for purpose in islice(cycle(PURPOSES), first, first + batch_size):
-        found: list[IntArray] = []
-        if purpose == ELSEWHERE and basin is not None:
-            landscape = Landscape(posterior, given_batch, _improvement(basin.best))
-            ends, values = climb(landscape, basin.members[:N_STARTS], Outside(taken, basin), constraints, proven=False)
-            found = list(ends[values > -np.inf])
+    turn = len(state.X) % len(PURPOSES)
+    for purpose in islice(cycle(PURPOSES), turn, turn + batch_size):
+        landscape = Landscape(posterior, given_batch, _confidence if purpose == EXPLORE else improvement)
+        found = _best_neighbour(landscape, state, taken) if purpose == LOCALLY else []
         if not found:
-            landscape = Landscape(
-                posterior, given_batch, _confidence if purpose == EXPLORE else _improvement(state.best)
-            )
             starts = pool.best(landscape, N_STARTS) if batch else pool.starts(landscape, rng)
             found = list(maximise(landscape, starts, taken, constraints, rng, proven=False))
         point, *others = found
@@ -68,3 +64,11 @@ def _improvement(best: float) -> Value:
 def _confidence(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
     """GP-UCB with the variance given the batch."""
     return ucb(mean, given_batch, BETA)
+
+
+def _best_neighbour(landscape: Landscape, state: State, taken: Avoided) -> list[IntArray]:
+    """The free and allowed neighbour of the incumbent with the largest value; none if there is none."""
+    around = np.concatenate([kind(incumbent(state)[None])[0] for kind in ALL_NEIGHBOURS])
+    around = around[state.constraints.allows(around)]
+    order = np.argsort(-landscape(around), kind="stable")
+    return next(([neighbour] for neighbour in around[order] if neighbour not in taken), [])
