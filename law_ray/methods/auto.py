@@ -5,8 +5,10 @@ from itertools import cycle, islice
 import numpy as np
 
 from law_ray.acquisition import log_ei, ucb
+from law_ray.constraints import Constraints
 from law_ray.kernels import FloatArray
-from law_ray.methods.baselines import ALL_NEIGHBOURS, incumbent
+from law_ray.methods.baselines import ALL_NEIGHBOURS
+from law_ray.methods.basins import incumbent
 from law_ray.methods.sequential import Pool
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray
@@ -27,13 +29,14 @@ def law_auto(state: State, batch_size: int) -> IntArray:
     To improve: x_b = argmax EI with the variance given the batch, which is log L(x, x | x_1..x_b-1) + 2 log w(x) with
     the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)): the
     paper's Equation 2 with a weight that hangs on the batch, and falls as fast as chances do. To improve locally: the
-    same among the neighbours of the incumbent, the last point not worse than all before it; so the batch always holds
-    some steps of a local search, which crosses plateaus where a model expects the same improvement for ever. To
-    explore: GP-UCB given the batch, by which a model that can learn the whole objective does so. The search walks
-    swaps, insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
+    same over the value of the incumbent, among its neighbours. So a batch always holds some steps of a local search,
+    which crosses plateaus where a model expects improvement for ever, and leaves a basin that was searched enough for
+    the next (`basins`). To explore: GP-UCB given the batch; a model that can learn the whole objective does so by it.
+    The search walks swaps, insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
     """
     posterior, constraints, rng = state.posterior, state.constraints, state.rng
-    improvement = _improvement(state.best)
+    centre = incumbent(state)
+    best_there = float(posterior.normalise(state.y[[centre]])[0])
     pool = Pool(posterior, posterior, [posterior.X, constraints.sample(N_POOL, rng)], batch_size)
     taken = state.taken.copy()
     given_batch = posterior
@@ -41,9 +44,14 @@ def law_auto(state: State, batch_size: int) -> IntArray:
     # Counted from the first evaluation, so that batches of one serve all purposes too.
     turn = len(state.X) % len(PURPOSES)
     for purpose in islice(cycle(PURPOSES), turn, turn + batch_size):
-        landscape = Landscape(posterior, given_batch, _confidence if purpose == EXPLORE else improvement)
-        found = _best_neighbour(landscape, state, taken) if purpose == LOCALLY else []
+        found: list[IntArray] = []
+        if purpose == LOCALLY:
+            landscape = Landscape(posterior, given_batch, _improvement(best_there))
+            found = _best_neighbour(landscape, state.X[centre], taken, constraints)
         if not found:
+            landscape = Landscape(
+                posterior, given_batch, _confidence if purpose == EXPLORE else _improvement(state.best)
+            )
             starts = pool.best(landscape, N_STARTS) if batch else pool.starts(landscape, rng)
             found = list(maximise(landscape, starts, taken, constraints, rng, proven=False))
         point, *others = found
@@ -66,9 +74,9 @@ def _confidence(mean: FloatArray, variance: FloatArray, given_batch: FloatArray)
     return ucb(mean, given_batch, BETA)
 
 
-def _best_neighbour(landscape: Landscape, state: State, taken: Avoided) -> list[IntArray]:
-    """The free and allowed neighbour of the incumbent with the largest value; none if there is none."""
-    around = np.concatenate([kind(incumbent(state)[None])[0] for kind in ALL_NEIGHBOURS])
-    around = around[state.constraints.allows(around)]
+def _best_neighbour(landscape: Landscape, centre: IntArray, taken: Avoided, constraints: Constraints) -> list[IntArray]:
+    """The free and allowed neighbour of the centre with the largest value; none if there is none."""
+    around = np.concatenate([kind(centre[None])[0] for kind in ALL_NEIGHBOURS])
+    around = around[constraints.allows(around)]
     order = np.argsort(-landscape(around), kind="stable")
     return next(([neighbour] for neighbour in around[order] if neighbour not in taken), [])

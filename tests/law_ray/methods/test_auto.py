@@ -82,9 +82,9 @@ def test_the_incumbent_is_the_last_of_equals():
 def test_batches_of_one_serve_all_purposes(monkeypatch):
     asked = []
 
-    def spy(landscape, state, taken, original=auto._best_neighbour):
-        asked.append(len(state.X) % len(PURPOSES))
-        return original(landscape, state, taken)
+    def spy(landscape, centre, taken, constraints, original=auto._best_neighbour):
+        asked.append(turn)
+        return original(landscape, centre, taken, constraints)
 
     monkeypatch.setattr(auto, "_best_neighbour", spy)
     for turn in range(len(PURPOSES)):

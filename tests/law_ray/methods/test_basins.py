@@ -1,0 +1,78 @@
+import numpy as np
+from states import state_of
+
+from law_ray.gp import GaussianProcess
+from law_ray.methods.basins import N_SEARCHED, incumbent
+from law_ray.mixture import MixtureHyperparameters
+from law_ray.permutations import sample
+
+N_ITEMS = 8
+ENOUGH = N_SEARCHED * N_ITEMS
+
+
+def around(centre, count, rng):
+    """`count` permutations one swap from the centre, not all different."""
+    moved = np.tile(centre, (count, 1))
+    for row in moved:
+        i, j = rng.choice(N_ITEMS, 2, replace=False)
+        row[[i, j]] = row[[j, i]]
+    return moved
+
+
+def state_with(points, values):
+    h = MixtureHyperparameters({"hamming": [0.0, 1.0, 1.0, 0.0]}, 0.1, 0.0)  # near: three items or more in common
+    state = state_of(GaussianProcess(np.array(points), np.array(values, dtype=float), h))
+    object.__setattr__(state, "y", np.array(values, dtype=float))
+    return state
+
+
+FIRST, SECOND = np.arange(N_ITEMS), np.roll(np.arange(N_ITEMS), 3)  # nothing in common
+
+
+def searched(count, then=(), values=()):
+    """The best point, another far from it, and `count` worse points near the best, before some more."""
+    rng = np.random.default_rng(0)
+    points = [FIRST, SECOND, *around(FIRST, count, rng), *then]
+    return state_with(points, [0.0, 1.0, *rng.uniform(2, 3, count), *values])
+
+
+def test_the_incumbent_is_the_best_point_until_its_basin_was_searched_enough():
+    assert incumbent(searched(0)) == 0
+    assert incumbent(searched(ENOUGH - 1)) == 0
+    assert incumbent(searched(ENOUGH)) == 1
+
+
+def test_points_far_away_do_not_count():
+    state = searched(ENOUGH - 1, np.roll(around(FIRST, 30, np.random.default_rng(1)), 2, axis=1), np.full(30, 5.0))
+    assert incumbent(state) == 0
+
+
+def test_a_gain_in_a_basin_makes_it_new():
+    better = around(FIRST, 1, np.random.default_rng(2))
+    assert incumbent(searched(ENOUGH, better, [-1.0])) == 2 + ENOUGH
+
+
+def test_the_last_of_equals_is_the_incumbent():
+    equals = np.concatenate([around(FIRST, 1, np.random.default_rng(3)), SECOND[None][:, ::-1]])
+    assert incumbent(searched(3, equals, [0.0, 0.0])) == 6
+
+
+def test_what_is_near_a_basin_that_was_searched_enough_is_left_too():
+    rng = np.random.default_rng(4)
+    points = [FIRST, *around(FIRST, ENOUGH, rng), SECOND]
+    state = state_with(points, [0.0, *rng.uniform(0.1, 0.2, ENOUGH), 9.0])
+    assert incumbent(state) == len(points) - 1
+
+
+def test_where_everything_was_searched_enough_it_is_the_best_point():
+    rng = np.random.default_rng(5)
+    points = [FIRST, *around(FIRST, ENOUGH, rng)]
+    assert incumbent(state_with(points, [0.0, *rng.uniform(1, 2, ENOUGH)])) == 0
+
+
+def test_random_data_have_an_incumbent():
+    rng = np.random.default_rng(6)
+    for n in (1, 5, 60):
+        X = sample(N_ITEMS, n, rng)
+        y = rng.normal(size=n)
+        assert incumbent(state_with(X, y)) == int(np.argmin(y))
