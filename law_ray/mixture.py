@@ -7,7 +7,7 @@ and D the largest, the covariance of two permutations is the sum over the kinds 
 
 the polynomials for three kinds alone: a tour's length is linear in the neighbours that two tours share, the cost of a
 quadratic assignment quadratic in the assignments they share. All are positive semi-definite: for position, Hamming and
-precedence as `kernels` says, and shared neighbours or successors are an inner product, whose powers and exponential are.
+precedence by `kernels`, and shared neighbours or successors are an inner product, as its powers and exponential are.
 
 | kind       | d                                             | unit    | polynomials |
 |------------|-----------------------------------------------|---------|-------------|
