@@ -40,11 +40,6 @@ def compiled(parallel: bool = False, fastmath: bool = False, calls: Sequence[Mod
     return decorate
 
 
-def inlined(function: Any) -> Any:
-    """A decorator for what compiled loops of the same module call."""
-    return njit(fastmath=True)(function)
-
-
 def _jitted(function: Any, parallel: bool, fastmath: bool, calls: Sequence[ModuleType]) -> Any:
     """Compiled into a cache whose folder says which sources of other modules went into it."""
     before = config.CACHE_DIR  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 | K, K_t        | `kernel`, `posterior`        | prior and posterior covariance                                      |
 | tau           | `decay`                      | exp(-decay * distance / n_items): the paper's tau = decay / n_items |
 |               | `signal_variance`            | k(x, x)                                                             |
+|               | `components`                 | of a mixture: by kind of distance, weights and decay (`mixture`)    |
 | sigma^2       | `noise`                      | variance of the observation noise                                   |
 | mu, sigma^2(x)| `mean`, `variance`           | of the posterior, without observation noise                         |
 | a, w          | `acquisition`, `weight`      | larger is better                                                    |
@@ -35,6 +36,7 @@ from scipy.optimize import minimize
 
 from law_ray.kernels import POSITION, FloatArray, Form, Kernel, positions_of
 from law_ray.mixture import MixtureHyperparameters
+from law_ray.normalisation import Normalisation
 from law_ray.permutations import IntArray
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
@@ -44,7 +46,6 @@ UPPER = np.log([5e1, 1e4, 5e0])
 STARTS = np.log([[0.5, 1.0, 1e-2], [0.02, 30.0, 1e-2]])  # a rugged objective, and a smooth one
 N_RANDOM_STARTS = 2
 N_SCREENED = 160  # of more points than these, a random part tells which start leads to the best fit
-MAX_STANDARD_ERROR = 1e8  # normalised; a value this uncertain says nothing, and its square stays finite
 
 
 @dataclass(frozen=True)
@@ -59,33 +60,6 @@ class Hyperparameters:
     @property
     def kernel(self) -> Kernel:
         return POSITION
-
-
-@dataclass(frozen=True)
-class Normalisation:
-    """y -> (y / unit - location) / scale, which has zero mean and unit variance; the scale of constant values is 1.
-
-    Dividing by the largest absolute value first keeps the squares of any finite values finite.
-    """
-
-    unit: float
-    location: float
-    scale: float
-
-    @classmethod
-    def of(cls, y: FloatArray) -> "Normalisation":
-        unit = float(np.max(np.abs(y))) or 1.0
-        scale = float(np.std(y / unit))
-        return cls(unit, float(np.mean(y / unit)), scale if scale > 1e-12 else 1.0)
-
-    def __call__(self, y: FloatArray) -> FloatArray:
-        return (y / self.unit - self.location) / self.scale
-
-    def known_noise(self, standard_errors: FloatArray | None) -> FloatArray | float:
-        """The variances, (n,), of values with these raw standard errors."""
-        if standard_errors is None:
-            return 0.0
-        return np.minimum(standard_errors / self.unit / self.scale, MAX_STANDARD_ERROR) ** 2
 
 
 class GaussianProcess:

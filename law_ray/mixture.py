@@ -6,8 +6,8 @@ and D the largest, the covariance of two permutations is the sum over the kinds 
     w exp(-decay d / unit) + w_1 (1 - d / D) + w_2 (1 - d / D)^2,
 
 the polynomials for three kinds alone: a tour's length is linear in the neighbours that two tours share, the cost of a
-quadratic assignment quadratic in the assignments they share. All are sums and products of inner products, so positive
-semi-definite (Haussler, "Convolution kernels on discrete structures", 1999).
+quadratic assignment quadratic in the assignments they share. All are positive semi-definite: for position, Hamming and
+precedence by `kernels`, and shared neighbours or successors are an inner product, as its powers and exponential are.
 
 | kind       | d                                             | unit    | polynomials |
 |------------|-----------------------------------------------|---------|-------------|

@@ -11,9 +11,9 @@ from scipy.linalg import LinAlgError, lapack
 from scipy.optimize import minimize
 
 from law_ray.compiled import compiled
-from law_ray.gp import Normalisation
 from law_ray.kernels import FloatArray, positions_of
 from law_ray.mixture import KINDS, MixtureHyperparameters, offsets_of, terms
+from law_ray.normalisation import Normalisation
 from law_ray.permutations import IntArray
 from law_ray.scan import Int32Array
 

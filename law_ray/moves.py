@@ -16,9 +16,9 @@ number.
 """
 
 import numpy as np
-from numba import prange
+from numba import njit, prange
 
-from law_ray.compiled import compiled, inlined
+from law_ray.compiled import compiled
 from law_ray.permutations import IntArray
 from law_ray.scan import FloatArray, Int32Array
 
@@ -52,7 +52,7 @@ def apply(permutation: IntArray, move: Int32Array) -> IntArray:
     return moved
 
 
-@inlined
+@njit(fastmath=True)
 def destination(kind, i, j, k):  # type: ignore[no-untyped-def]
     """Where the item at position k, i <= k <= j, goes."""
     if kind == 0:
@@ -64,7 +64,7 @@ def destination(kind, i, j, k):  # type: ignore[no-untyped-def]
     return i + j - k
 
 
-@inlined
+@njit(fastmath=True)
 def source(kind, i, j, k):  # type: ignore[no-untyped-def]
     """Where the item comes from that will be at position k of any."""
     if k < i or k > j:
@@ -76,13 +76,13 @@ def source(kind, i, j, k):  # type: ignore[no-untyped-def]
     return destination(kind, i, j, k)
 
 
-@inlined
+@njit(fastmath=True)
 def follows(change, n_items, undirected):  # type: ignore[no-untyped-def]
     """Whether an item is `change` positions after another as its neighbour on the cycle."""
     return (change == 1) | (change == 1 - n_items) | (undirected & ((change == -1) | (change == n_items - 1)))
 
 
-@inlined
+@njit(fastmath=True)
 def exchange_neighbours(out, P_T, a, b, c, d, undirected):  # type: ignore[no-untyped-def]
     """Part the neighbours a, b and join c, d."""
     n_items = P_T.shape[0]
@@ -92,14 +92,14 @@ def exchange_neighbours(out, P_T, a, b, c, d, undirected):  # type: ignore[no-un
         out[t] += np.int32(follows(parted, n_items, undirected)) - np.int32(follows(joined, n_items, undirected))
 
 
-@inlined
+@njit(fastmath=True)
 def flip_pair(out, P_T, a, b):  # type: ignore[no-untyped-def]
     """Let b, which came after a, come before it."""
     for t in range(len(out)):
         out[t] += np.int32(2) * np.int32(P_T[a, t] < P_T[b, t]) - np.int32(1)
 
 
-@inlined
+@njit(fastmath=True)
 def move_items(out, x, P_T, squashed, kind, i, j):  # type: ignore[no-untyped-def]
     step = j - i if kind == 0 else 1
     for k in range(i, j + 1, step):
@@ -117,7 +117,7 @@ def move_items(out, x, P_T, squashed, kind, i, j):  # type: ignore[no-untyped-de
                 out[t] += abs(p - now) - abs(p - old)
 
 
-@inlined
+@njit(fastmath=True)
 def move_order(out, x, P_T, kind, i, j):  # type: ignore[no-untyped-def]
     if kind == 3:
         for k in range(i, j):
@@ -132,7 +132,7 @@ def move_order(out, x, P_T, kind, i, j):  # type: ignore[no-untyped-def]
                 flip_pair(out, P_T, x[k], x[j])
 
 
-@inlined
+@njit(fastmath=True)
 def move_neighbours(out, x, P_T, undirected, kind, i, j):  # type: ignore[no-untyped-def]
     n = len(x)
     if j - i == n - 1:  # the ends are neighbours of each other
@@ -164,7 +164,7 @@ def move_neighbours(out, x, P_T, undirected, kind, i, j):  # type: ignore[no-unt
                 exchange_neighbours(out, P_T, x[k], x[k + 1], x[k + 1], x[k], undirected)
 
 
-@inlined
+@njit(fastmath=True)
 def move_distances(out, x, P_T, distance, kind, i, j):  # type: ignore[no-untyped-def]
     """Add to `out` (n,) how the distances of one kind from x (n_items,) to the points change by a move."""
     if distance <= 1:

@@ -1,12 +1,13 @@
 """Local search over permutations: where an acquisition is largest.
 
-A climb exchanges two items at a time. Of all the swaps of a permutation x the mean comes from one pass over the data,
-and the variance within bounds: with k the kernel values between x and the data, A = (K + S)^-1, w = A k and d = k_new
+A climb makes one move at a time: it exchanges two items, or, where the kernel is a mixture, takes an item elsewhere or
+reverses a segment too (`neighbourhoods`). Of the moves from x the mean comes from one pass over the data, and the
+variance within bounds: with k the kernel values between x and the data, A = (K + S)^-1, w = A k and d = k_new
 - k,
 
     k_new^T A k_new = k^T A k + 2 w^T d + d^T A d,    0 <= d^T A d <= 2 (k(x, x) - k(x, x_new)),
 
-since the posterior variance of f(x) - f(x_new) is not negative. So a swap costs O(n) instead of O(n^2) to rank, and
+since the posterior variance of f(x) - f(x_new) is not negative. So a move costs O(n) instead of O(n^2) to rank, and
 only the most promising are evaluated exactly; a last pass over all whose bound could win makes sure of the best local
 maximum.
 """
@@ -29,7 +30,7 @@ from law_ray.taken import EXHAUSTIVE, Avoided, Taken, draw_free
 
 Value = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of mean, variance, variance given the batch
 
-N_PROMISING = 16  # swaps of a climber evaluated exactly at a step
+N_PROMISING = 16  # moves of a climber evaluated exactly at a step
 LEAST_GAIN = 1e-9  # less than the rounding of a score is no gain: a climb could walk a plateau for ever
 
 
@@ -109,12 +110,12 @@ def maximise(
 def climb(
     landscape: Landscape, starts: IntArray, taken: Avoided, constraints: Constraints, proven: bool = True
 ) -> tuple[IntArray, FloatArray]:
-    """Where climbs over swaps from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
+    """Where climbs from (m, n_items) starts end, (k, n_items), and the values there (k,), the largest first.
 
     From allowed starts a climb visits allowed permutations alone. It never steps onto a taken one; one that starts on
     one leaves it for a free neighbour, and has value -inf if there is none. If `proven`, the first has no free and
     allowed neighbour of a larger value; the others, and otherwise it too, none among the most promising. Cost of a step
-    of m climbers: O(m n n_items^2) to rank their swaps, and O(m N_PROMISING n^2).
+    of m climbers: O(m n n_items^2) to rank their moves, and O(m N_PROMISING n^2).
     """
     climbers = _Climbers(landscape, np.unique(starts, axis=0), taken, constraints)
     climbers.ascend(np.arange(len(climbers.values)))
@@ -142,7 +143,7 @@ class _Climbers:
         self._share = np.array([0.5, 0.5])
 
     def ascend(self, active: IntArray) -> None:
-        """Step with the climbers `active` while a promising swap of theirs gains; those that meet go on as one."""
+        """Step with the climbers `active` while a promising move of theirs gains; those that meet go on as one."""
         tried = np.zeros(len(self.q), dtype=np.int64)  # moves since the last gain
         while len(active):
             which = self._moves.next()
@@ -169,20 +170,20 @@ class _Climbers:
             if len(active):
                 active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
 
-    def _together(self, climber: int, swaps: IntArray) -> list[Int32Array]:
-        """The climber after the first 2, 4, 8, ... of `swaps` that touch nothing in common: many gain from afar."""
+    def _together(self, climber: int, moves: IntArray) -> list[Int32Array]:
+        """The climber after the first 2, 4, 8, ... of `moves` that touch nothing in common: many gain from afar."""
         q, used, count, leaps = self.q[climber].copy(), set[int](), 0, []
-        for swap in swaps:
-            if not used & (touched := self._moves.touched(swap)):
+        for move in moves:
+            if not used & (touched := self._moves.touched(move)):
                 used |= touched
-                q = self._moves.after(q, swap)
+                q = self._moves.after(q, move)
                 count += 1
                 if count > 1 and count & (count - 1) == 0:
                     leaps.append(q)
         return leaps
 
     def _leap(self, together: list[tuple[int, Int32Array]]) -> None:
-        """Move climbers on to several swaps at once where that is allowed, and worth more than the single one."""
+        """Move climbers on to several moves at once where that is allowed, and worth more than the single one."""
         if not together:
             return
         Q = np.array([q for _, q in together])
@@ -193,7 +194,7 @@ class _Climbers:
                 self.q[climber], self.values[climber], self.distances[climber] = q, value, distance
 
     def step_if_any(self, climber: int) -> bool:
-        """Take the best step of all swaps whose bound could win, if one gains: False proves a local maximum."""
+        """Take the best step of all moves whose bound could win, if one gains: False proves a local maximum."""
         which = self._moves.all
         bounds = self._bounds(np.array([climber]), which)
         corners = [self._value(bounds, np.array(corner)) for corner in ((0, 0), (0, 1), (1, 0), (1, 1))]
@@ -217,7 +218,7 @@ class _Climbers:
         return best is not None
 
     def _bounds(self, active: IntArray, which: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of every swap the mean (m, n_swaps), and the bounds of the two variances, each (2, m, n_swaps): low, high."""
+        """Of every move the mean (m, n_moves), and the bounds of the two variances, each (2, m, n_moves): low, high."""
         landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
         n, m = len(posterior.X), len(active)
         V_data, V = landscape.whiten(self.distances[active])
@@ -236,7 +237,7 @@ class _Climbers:
         return posterior.hyperparameters.mean + sums[..., 0], variances[0], variances[1]
 
     def _value(self, bounds: tuple[FloatArray, FloatArray, FloatArray], share: FloatArray) -> FloatArray:
-        """The value of every swap, were its variances at these shares of the way between their bounds."""
+        """The value of every move, were its variances at these shares of the way between their bounds."""
         mean, (low, high), (batch_low, batch_high) = bounds
         return self._landscape.value(
             mean, low + share[0] * (high - low), batch_low + share[1] * (batch_high - batch_low)
@@ -245,13 +246,13 @@ class _Climbers:
     def _evaluate(
         self,
         climbers: IntArray,
-        swaps: IntArray,
+        moves: IntArray,
         bounds: tuple[FloatArray, FloatArray, FloatArray],
         rows: IntArray,
         columns: IntArray,
     ) -> tuple[Int32Array, FloatArray]:
-        """Distances (k, n) and exact values (k,) after swaps[i] of climbers[i], bounded at (rows[i], columns[i])."""
-        distances = self._moves.distances(self.q, self.distances, climbers, swaps)
+        """Distances (k, n) and exact values (k,) after moves[i] of climbers[i], bounded at (rows[i], columns[i])."""
+        distances = self._moves.distances(self.q, self.distances, climbers, moves)
         mean, *variances = self._landscape.moments(distances)
         for i, (variance, (low, high)) in enumerate(zip(variances, bounds[1:], strict=True)):
             low, width = low[rows, columns], (high - low)[rows, columns]
@@ -260,17 +261,17 @@ class _Climbers:
                 self._share[i] = 0.5 * (self._share[i] + np.mean(np.clip((variance - low)[wide] / width[wide], 0, 1)))
         return distances, self._landscape.value(mean, variances[0], variances[1])
 
-    def _gaining(self, climber: int, swaps: IntArray, values: FloatArray) -> IntArray:
-        """Which of the swaps gain, the best first, and that one is not taken."""
+    def _gaining(self, climber: int, moves: IntArray, values: FloatArray) -> IntArray:
+        """Which of the moves gain, the best first, and that one is not taken."""
         improving = np.flatnonzero(values > self.values[climber] + LEAST_GAIN)
         improving = improving[np.argsort(-values[improving], kind="stable")]
         for first in range(len(improving)):
-            if _permutation(self._moves.after(self.q[climber], swaps[improving[first]])) not in self._taken:
+            if _permutation(self._moves.after(self.q[climber], moves[improving[first]])) not in self._taken:
                 return improving[first:]
         return improving[:0]
 
-    def _move(self, climber: int, swap: int, value: float, distances: Int32Array) -> None:
-        self.q[climber] = self._moves.after(self.q[climber], swap)
+    def _move(self, climber: int, move: int, value: float, distances: Int32Array) -> None:
+        self.q[climber] = self._moves.after(self.q[climber], move)
         self.distances[climber] = distances
         self.values[climber] = value
 

@@ -30,10 +30,11 @@ def local_search(state: State, batch_size: int, neighbours: tuple[Neighbours, ..
     first improvement in random order, with sideways steps (Hoos and Stützle, Stochastic Local Search, 2004), except
     that no point is evaluated twice. Cost O(n_items^3).
     """
-    around = incumbent(state)[None]
-    n_items = around.shape[1]
+    incumbent = state.X[np.flatnonzero(state.y == state.y.min())[-1]]
+    n_items = len(incumbent)
     taken = state.taken.copy()
     batch: list[IntArray] = []
+    around = incumbent[None]
     for _ in range(n_items):
         centres = state.rng.choice(around, min(N_CENTRES, len(around)), replace=False)
         around = np.concatenate([kind(centres) for kind in neighbours], axis=1).reshape(-1, n_items)
@@ -45,11 +46,6 @@ def local_search(state: State, batch_size: int, neighbours: tuple[Neighbours, ..
             if len(batch) == batch_size:
                 return np.array(batch)
     return completed(np.array(batch, dtype=np.int64).reshape(-1, n_items), state, batch_size)
-
-
-def incumbent(state: State) -> IntArray:
-    """The last evaluated point (n_items,) that was not worse than all before it."""
-    return state.X[np.flatnonzero(state.y == state.y.min())[-1]]
 
 
 def completed(batch: IntArray, state: State, batch_size: int) -> IntArray:

@@ -8,10 +8,11 @@ from mixtures import POLYNOMIAL, gram, plain, some_components
 from scipy.stats import multivariate_normal
 
 from law_ray import mixture_fit
-from law_ray.gp import GaussianProcess, Normalisation, log_marginal_likelihood
+from law_ray.gp import GaussianProcess, log_marginal_likelihood
 from law_ray.kernels import POSITION, positions_of
 from law_ray.mixture import KINDS, MixtureHyperparameters
 from law_ray.mixture_fit import Evidence, fit
+from law_ray.normalisation import Normalisation
 from law_ray.permutations import sample
 
 each_kind = pytest.mark.parametrize("name", KINDS)

@@ -21,7 +21,7 @@ def finished(folder, settings):
     run.journal.close()
 
 
-@pytest.mark.parametrize("method", ["law-est", "random"])
+@pytest.mark.parametrize("method", ["law-est", "law-auto", "random"])
 def test_the_figures_of_a_run(tmp_path, method):
     finished(tmp_path, dataclasses.replace(SETTINGS, method=method))
     drawn = {tmp_path / "convergence.png": report.draw_convergence(tmp_path)}

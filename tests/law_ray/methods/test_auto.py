@@ -116,6 +116,17 @@ def test_a_batch_is_free_distinct_and_allowed(known, batch_size):
         assert len(state.taken) == before
 
 
+def test_no_two_points_of_a_batch_have_one_key():
+    def first_item(permutation):
+        return int(permutation[0])
+
+    for seed in range(3):
+        state = problem(9, 15, seed)
+        object.__setattr__(state, "taken", Taken(first_item, state.X[:1]))
+        batch = law_auto(state, 8)
+        assert sorted([*batch[:, 0].tolist(), state.X[0, 0]]) == list(range(9))
+
+
 def history(optimizer, rounds=3, batch_size=4):
     for _ in range(rounds + 1):
         for trial in optimizer.ask(batch_size):
