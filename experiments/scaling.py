@@ -1,4 +1,4 @@
-"""How well a run uses what a cluster gives it: evaluations that sleep, on fractions of this machine's CPUs.
+"""How well a run uses what a cluster gives it: evaluations that sleep, on a Ray that believes in as many CPUs.
 
 `python -m experiments.scaling` measures what is missing and writes results/scaling.md anew; a finished measurement is
 a row of results/strong_scaling.csv or results/asynchronous.csv.
@@ -11,9 +11,11 @@ a row of results/strong_scaling.csv or results/asynchronous.csv.
   the initial design, what no evaluation used.
 """
 
+import contextlib
 import math
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,6 @@ class Slow:
 @click.command()
 def main() -> None:
     """Measure what is missing, then write the tables."""
-    ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
     known = read(STRONG, STRONG_COLUMNS)
     for slots, seconds in STRONG_CASES:
         if not (known["slots"] == slots).any():
@@ -86,15 +87,24 @@ def main() -> None:
     (RESULTS / "scaling.md").write_text(report(read(STRONG, STRONG_COLUMNS), read(ASYNCHRONOUS, ASYNCHRONOUS_COLUMNS)))
 
 
+@contextlib.contextmanager
+def believing(cpus: int) -> Iterator[None]:
+    """A Ray of so many CPUs. On fractions of fewer it would keep too few workers, and start others every round."""
+    ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
 def strong(slots: int, seconds: float) -> dict[str, Any]:
     """The efficiency of rounds of so many evaluations at once."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, believing(slots):
         law_ray.minimize(
             Sleeper(seconds),
             evals=slots * (N_ROUNDS + 1),
             n_init=slots,
             batch_size="auto",
-            num_cpus=2 / slots,
             method="random",
             out=Path(folder) / "run",
             progress=False,
@@ -110,13 +120,12 @@ def strong(slots: int, seconds: float) -> dict[str, Any]:
 
 def compared(slots: int, mode: str, seed: int) -> dict[str, Any]:
     """One run in rounds, or with refills."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, believing(slots):
         result = law_ray.minimize(
             Slow(PROBLEM),
             evals=EVALS,
             n_init=32,
-            batch_size=slots,
-            num_cpus=2 / slots,
+            batch_size="auto",
             mode=mode,
             seed=seed,
             out=Path(folder) / "run",
@@ -160,7 +169,8 @@ def report(strong: pd.DataFrame, asynchronous: pd.DataFrame) -> str:
 
 REPORT = """# Using a whole cluster
 
-{machine} Regenerate with `python -m experiments.scaling`. Slots are fractions of these CPUs, the evaluations sleep.
+{machine} Regenerate with `python -m experiments.scaling`. The evaluations sleep, on a Ray that
+believes in as many CPUs as there are slots; each of its workers takes some 90 MB.
 
 ## Strong scaling
 
