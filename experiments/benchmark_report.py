@@ -18,7 +18,8 @@ COLUMNS = (
     *("problem", "method", "evaluations", "runs", "mean", "standard_error", "at_optimum", "seconds"),
     *("paper_evaluations", "paper_mean", "paper_standard_error", "difference"),
 )
-SHOWN = ("law-est", "q-ei", "q-est", "mace-ucb", "dpp-max-est", "ga", "local-search", "random")  # in the figures
+# In the figures.
+SHOWN = ("law-est", "law-auto", "q-ei", "q-est", "mace-ucb", "dpp-max-est", "ga", "local-search", "random")
 DPI = 130
 ABOUT = """\
 # Table 1 of the paper, run again
