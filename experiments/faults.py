@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,12 +29,16 @@ from experiments.faulty import RETURNS, Faulty
 from experiments.markdown import table
 from experiments.speed import machine
 from law_ray import journal
+from law_ray.driver.cluster import knock
 from law_ray.errors import RunError
 
 RESULTS = Path(__file__).parent / "results"
 LIMIT = 240  # seconds for one fault
 BEFORE = 12  # finished evaluations when a fault strikes
 EVALS = 60
+HEAD_PORT = 7379  # and the next, of the head that follows
+OBJECT_STORE = 80_000_000  # bytes
+QUIET: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
 OPTIONS: dict[str, Any] = {"n_init": 10, "batch_size": 4, "method": "random", "progress": False}
 
 
@@ -70,7 +75,7 @@ def struck(fault: str, objective: Faulty, strike: Callable[[], None], **options:
 
 def row(fault: str, objective: Faulty, folder: Path, marks: dict[str, Any], whole: bool, how: str) -> Row:
     """The row of a run that has ended, whose journal when the fault struck is in the marks."""
-    told = {record["id"]: record["value"] for record in journal.read(folder) if record["type"] == "tell"}
+    told = _told(folder)
     before: dict[int, float] = marks["told"]
     lost = sum(told.get(trial_id) != value for trial_id, value in before.items())
     twice = sum(count > 1 for count in _outcomes(folder).values())
@@ -93,9 +98,8 @@ def _told(folder: Path) -> dict[int, float]:
     return {record["id"]: record["value"] for record in journal.read(folder) if record["type"] == "tell"}
 
 
-def _outcomes(folder: Path) -> dict[int, int]:
-    ids = [record["id"] for record in journal.read(folder) if record["type"] in ("tell", "fail")]
-    return {trial_id: ids.count(trial_id) for trial_id in ids}
+def _outcomes(folder: Path) -> Counter[int]:
+    return Counter(record["id"] for record in journal.read(folder) if record["type"] in ("tell", "fail"))
 
 
 def _reasons(folder: Path) -> str:
@@ -104,11 +108,11 @@ def _reasons(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def one_node(**options: Any) -> Iterator[None]:
+def one_node() -> Iterator[None]:
     """A Ray of two CPUs on this machine."""
     import ray
 
-    ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=OBJECT_STORE, **QUIET, **options)
+    ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=OBJECT_STORE, **QUIET)
     try:
         yield
     finally:
@@ -143,10 +147,6 @@ def processes_of(node: Any) -> list[psutil.Process]:
     """All processes of a node of a cluster on this machine."""
     roots = [psutil.Process(info.process.pid) for infos in node.all_processes.values() for info in infos]
     return [*roots, *(child for root in roots for child in root.children(recursive=True))]
-
-
-OBJECT_STORE = 80_000_000
-QUIET: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
 
 
 def flawed(fault: str, flaw: str, seconds: float = 0.2, for_ever: bool = False, **options: Any) -> Row:
@@ -238,17 +238,12 @@ def head_killed() -> Row:
         return row("the head is killed", Faulty(folder, 0), folder / "run", marks, whole, "client ends; resumed")
 
 
-HEAD_PORT = 7379
-
-
 def _head(port: int) -> subprocess.Popen[str]:
     """The head of a cluster, in the foreground of a process of its own."""
     command = [str(Path(sys.executable).parent / "ray"), "start", "--head", "--block", f"--port={port}"]
     command += ["--num-cpus=2", "--node-ip-address=127.0.0.1", "--include-dashboard=false"]
     command += [f"--object-store-memory={OBJECT_STORE}"]
     head = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-    from law_ray.driver.cluster import knock
-
     while head.poll() is None:
         try:
             knock(f"127.0.0.1:{port}")

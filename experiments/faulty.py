@@ -4,6 +4,7 @@ import ctypes
 import math
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from law_ray import journal
 from law_ray.permutations import IntArray
 
 
@@ -20,7 +22,7 @@ class Unpicklable(Exception):
 
     def __init__(self) -> None:
         super().__init__("unpicklable")
-        self.lock = __import__("threading").Lock()
+        self.lock = threading.Lock()
 
 
 def _raise() -> None:
@@ -57,7 +59,8 @@ def _kill_driver() -> None:
 def _limit_journal() -> None:
     """Let no file of the driver's grow beyond what the journal has now, as on a full disk."""
     driver = _driver()
-    size = max(file.stat().st_size for file in map(Path, _open_files(driver)) if file.name == "journal.jsonl")
+    paths = [Path(file.path) for file in driver.open_files()]
+    size = max(path.stat().st_size for path in paths if path.name == journal.NAME)
     driver.rlimit(psutil.RLIMIT_FSIZE, (size + 20, size + 20))
 
 
@@ -133,7 +136,3 @@ def _driver() -> psutil.Process:
     """The driver on this node, from one of its workers: a child of the same raylet."""
     raylet = psutil.Process(os.getppid())
     return next(child for child in raylet.children() if child.cmdline()[:1] and "Driver" in child.cmdline()[0])
-
-
-def _open_files(process: psutil.Process) -> list[str]:
-    return [file.path for file in process.open_files()]

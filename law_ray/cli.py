@@ -132,7 +132,6 @@ def run(
     objective: str, options: tuple[str, ...], detach: str | None, quiet: bool, as_json: bool, **settings: Any
 ) -> None:
     """Optimise OBJECTIVE: nml:sachs, nml:FILE.csv, FILE.py:FUNCTION or package.module:FUNCTION."""
-    from law_ray.driver import launch
     from objectives import load
 
     chosen = dict(_key_value(option) for option in options)
@@ -150,6 +149,8 @@ def run(
             tell(_answer(result, black_box))
             _check_copy(result)
         else:
+            from law_ray.driver import launch  # and Ray with it, once the input is known to be sound
+
             out = launch(black_box, detach, source=source, **settings)
             tell({"name": detach, "out": str(out), "progress": f"law-ray attach {detach}"})
 

@@ -102,7 +102,7 @@ class LAWSearch(Searcher):
         if self._metric is None or self._mode is None:
             raise InputError("LAWSearch has no metric or no mode: give it both, as without a param_space Tune does not")
         handed_out = set(self._trials.values())
-        pending = [trial for trial in self.optimizer.trials if trial.state == "pending"]
+        pending = self.optimizer.pending
         waiting = [trial for trial in pending if trial.id not in handed_out]
         running = len(pending) - len(waiting)
         if self._max_concurrent and running >= self._max_concurrent:

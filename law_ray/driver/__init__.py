@@ -306,10 +306,8 @@ def _follow(objective: Any, spec: Spec, address: str | None, progress: bool) -> 
             ray.shutdown()
     result = result_of(folder, objective, reason)
     if settings.copy is not None:
-        with copies.Copy(
-            folder, settings.copy
-        ) as copy:  # all that the driver could not copy, and what was written since
-            pass
+        with copies.Copy(folder, settings.copy) as copy:
+            pass  # what the driver could not copy, and the files written since
         result = replace(result, behind=copy.behind)
     return result
 

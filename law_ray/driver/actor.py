@@ -120,7 +120,7 @@ class Driver:
         self._evaluations = evaluations = Evaluations(objective, reference, run.settings)
         self._run = run
         try:
-            with copying(run.journal.folder, run.settings.copy):
+            with copying(self._spec.folder, self._spec.settings.copy):
                 return self._until_stopped(run, evaluations)
         finally:
             evaluations.cancel()
