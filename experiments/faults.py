@@ -234,8 +234,10 @@ def head_killed() -> Row:
             )
         finally:
             _kill(head.pid)
-        whole = len(result.history) == EVALS and client.returncode == 1 and "resume" in said
-        return row("the head is killed", Faulty(folder, 0), folder / "run", marks, whole, "client ends; resumed")
+        clear = client.returncode == 1 and "resume" in said
+        how = "client ends; resumed" if clear else f"client ends with {client.returncode}: {said[-2000:]}"
+        whole = clear and len(result.history) == EVALS
+        return row("the head is killed", Faulty(folder, 0), folder / "run", marks, whole, how)
 
 
 def _head(port: int) -> subprocess.Popen[str]:

@@ -290,7 +290,7 @@ def _follow(objective: Any, spec: Spec, address: str | None, progress: bool) -> 
     try:
         check_request(settings)
         driver = start_driver(spec)
-        reason = watch(driver, [ray.put(pickled)], settings.evals, progress)
+        reason = watch(driver, pickled, settings.evals, progress)
     except KeyboardInterrupt:
         if driver is not None:
             stop(driver)

@@ -60,15 +60,15 @@ class Driver:
         self._end: Future[str] = Future()
         self._begun = threading.Lock()
         if spec.name is not None:
-            self._begin([])
+            self._begin()
 
-    def result(self, reference: list[Any]) -> str:
+    def result(self, *objective: bytes) -> str:
         """Wait for the end of the run; returns the reason for it, or raises what the user should know.
 
         It begins with the first call, unless the driver has a name, as no client may be there to call again when the
-        driver restarts. `reference`, in a list, is that of the pickled objective.
+        driver restarts. `objective` is the pickled one, in parts (`shipping.parts`).
         """
-        self._begin(reference)
+        self._begin(*objective)
         return self._end.result()
 
     def stop(self) -> None:
@@ -100,24 +100,24 @@ class Driver:
             "evaluating": f"{waiting:.1f}s",
         }
 
-    def _begin(self, reference: list[Any]) -> None:
+    def _begin(self, *objective: bytes) -> None:
         if self._begun.acquire(blocking=False):
-            threading.Thread(target=self._live, args=(reference,), daemon=True).start()
+            threading.Thread(target=self._live, args=objective, daemon=True).start()
 
-    def _live(self, reference: list[Any]) -> None:
+    def _live(self, *objective: bytes) -> None:
         try:
             threads.limit(self._spec.settings.threads, blas=1)  # numba's are a thread's own
-            self._end.set_result(self._work(reference))
+            self._end.set_result(self._work(b"".join(objective)))
         except BaseException as error:
             self._end.set_exception(error)
 
-    def _work(self, reference: list[Any]) -> str:
+    def _work(self, pickled: bytes) -> str:
         """Work until a stop rule ends the run."""
         if self._spec.name is not None and self._spec.about is not None:
-            reference = [ray.put(dumps(load_as(self._spec.about)))]
-        objective = cloudpickle.loads(ray.get(reference[0]))
+            pickled = dumps(load_as(self._spec.about))
+        objective = cloudpickle.loads(pickled)
         run = self._open(objective)
-        self._evaluations = evaluations = Evaluations(objective, reference, run.settings)
+        self._evaluations = evaluations = Evaluations(objective, pickled, run.settings)
         self._run = run
         try:
             with copying(self._spec.folder, self._spec.settings.copy):

@@ -24,7 +24,7 @@ def start_detached(spec: Spec, address: str | None) -> None:
             raise InputError(
                 f"a driver named {spec.name} is there already: attach to it, stop it, or choose another"
             ) from None
-        done = driver.result.remote([])
+        done = driver.result.remote()
         while ray.get(driver.status.remote()) is None and not ray.wait([done], timeout=POLL)[0]:
             pass
         if ray.wait([done], timeout=0)[0]:
@@ -43,7 +43,7 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
         try:
-            reason = watch(driver, [], spec.settings.evals, progress)
+            reason = watch(driver, b"", spec.settings.evals, progress)
         except KeyboardInterrupt:
             raise Interrupted(f"left the run to itself: `law-ray attach {name}` shows it again") from None
         except (RayError, OSError) as error:

@@ -61,13 +61,9 @@ class Attempt:
 class Evaluations:
     """The evaluations of one objective that are under way."""
 
-    def __init__(self, objective: Any, reference: list[Any], settings: Settings) -> None:
-        """`reference` is that of the pickled objective, in a list.
-
-        So it reaches a task as a reference, and a worker fetches it once, not once a task.
-        """
+    def __init__(self, objective: Any, pickled: bytes, settings: Settings) -> None:
         self._objective = objective
-        self._reference = reference
+        self._reference = [ray.put(pickled)]  # in a list a task gets the reference, so that a worker fetches it once
         self._settings = settings
         self._driver = ray.get_runtime_context().current_actor
         self._pulse = Pulse()

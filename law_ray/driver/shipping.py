@@ -17,6 +17,7 @@ from law_ray.errors import InputError
 
 # Installed on every node, if here perhaps as a checkout.
 OUR_FOLDERS = [Path(str(package.__file__)).parent for package in (law_ray, objectives)]
+PART = 64_000  # bytes
 
 
 def dumps(objective: Any) -> bytes:
@@ -34,6 +35,15 @@ def dumps(objective: Any) -> bytes:
             raise InputError(
                 f"the objective cannot be sent to workers, {error}: keep what cannot be pickled out of it"
             ) from None
+
+
+def parts(pickled: bytes) -> list[bytes]:
+    """The bytes cut small, to be the arguments of one call.
+
+    Ray sends up to 10 MiB of arguments of up to 100 kB with the call. What is larger it stores on this node, and where
+    the node's Ray dies before this process, Ray ends this process without a word.
+    """
+    return [pickled[i : i + PART] for i in range(0, len(pickled), PART)]
 
 
 def load_as(about: dict[str, Any]) -> Any:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from tqdm import tqdm
 
 from law_ray import journal
 from law_ray.driver.cluster import knock
+from law_ray.driver.shipping import parts
 from law_ray.errors import InputError, RunError
 
 POLL = 0.2  # seconds between two looks at the driver
@@ -22,12 +23,13 @@ STOP_TIMEOUT = 10  # seconds that an interrupted driver has to end
 PATIENCE = 5  # seconds for an answer of the driver before the head is looked for
 
 
-def watch(driver: Any, reference: list[Any], evals: int, progress: bool) -> str:
+def watch(driver: Any, pickled: bytes, evals: int, progress: bool) -> str:
     """Follow the driver to its end, drawing a progress line on stderr; returns why it ended.
 
-    `reference` is what the driver's `result` wants. An interrupt is raised as KeyboardInterrupt; the driver goes on.
+    `pickled` is the objective, if the driver waits for it. An interrupt is raised as KeyboardInterrupt; the driver goes
+    on.
     """
-    done = driver.result.remote(reference)
+    done = driver.result.remote(*parts(pickled))
     live = sys.stderr.isatty()  # else, in a log file, a line now and then
     interval = 0.1 if live else LOG_INTERVAL
     line = "{n_fmt}/{total_fmt} evaluations [{elapsed}{postfix}]"  # fits 80 columns
@@ -51,18 +53,24 @@ def watch(driver: Any, reference: list[Any], evals: int, progress: bool) -> str:
 def stop(driver: Any) -> None:
     """End a driver's run as soon as may be; what is running is left to a resume."""
     driver.stop.remote()
-    ray.wait([driver.result.remote([])], timeout=STOP_TIMEOUT)
+    ray.wait([driver.result.remote()], timeout=STOP_TIMEOUT)
 
 
 def understood(error: Exception, folder: Path) -> Exception:
     """What the user should know of an error: what the driver raised for them, or that Ray failed, or its head."""
-    if isinstance(error, OSError):
-        return RunError(f"the head of the Ray cluster is gone; finished evaluations are in {folder}: resume it")
     if isinstance(error, RayTaskError):
-        return error.cause if isinstance(error.cause, InputError | RunError) else error
+        cause = error.cause
+        if isinstance(cause, InputError | RunError):
+            return cause
+        if not isinstance(cause, RayError):
+            return error
+        error = cause  # what failed around the driver
+    elif isinstance(error, OSError):
+        return RunError(f"the head of the Ray cluster is gone; finished evaluations are in {folder}: resume it")
     begun = (folder / journal.NAME).exists()
     rest = f"finished evaluations are in {folder}: resume it" if begun else "the run has not begun"
-    return RunError(f"Ray failed ({type(error).__name__}); {rest}")
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    return RunError(f"Ray failed ({what}); {rest}")
 
 
 def _status(driver: Any) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from law_ray.driver.shipping import dumps
+from law_ray.driver.shipping import PART, dumps, parts
 from law_ray.errors import InputError
 from objectives import load
 
@@ -129,3 +129,11 @@ def test_nothing_stays_registered() -> None:
     before = set(cloudpickle.list_registry_pickle_by_value())
     dumps(lambda permutation: 0.0)
     assert set(cloudpickle.list_registry_pickle_by_value()) == before
+
+
+def test_parts_are_the_whole():
+    pickled = bytes(range(256)) * 1000
+    cut = parts(pickled)
+    assert b"".join(cut) == pickled
+    assert max(map(len, cut)) <= PART < 100 * 1024  # bytes that Ray sends with a call
+    assert parts(b"") == []
