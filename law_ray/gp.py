@@ -12,6 +12,7 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 | tau           | `decay`                      | exp(-decay * distance / n_items): the paper's tau = decay / n_items |
 |               | `signal_variance`            | k(x, x)                                                             |
 |               | `components`                 | of a mixture: by kind of distance, weights and decay (`mixture`)    |
+|               | `vectors`                    | of the items, in the latent kernel (`latent`)                       |
 | sigma^2       | `noise`                      | variance of the observation noise                                   |
 | mu, sigma^2(x)| `mean`, `variance`           | of the posterior, without observation noise                         |
 | a, w          | `acquisition`, `weight`      | larger is better                                                    |
@@ -34,7 +35,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
 from scipy.optimize import minimize
 
+from law_ray.choice import ChoiceHyperparameters
 from law_ray.kernels import POSITION, FloatArray, Form, Kernel, positions_of
+from law_ray.latent import LatentHyperparameters
 from law_ray.mixture import MixtureHyperparameters
 from law_ray.normalisation import Normalisation
 from law_ray.permutations import IntArray
@@ -62,6 +65,9 @@ class Hyperparameters:
         return POSITION
 
 
+AnyHyperparameters = Hyperparameters | MixtureHyperparameters | LatentHyperparameters | ChoiceHyperparameters
+
+
 class GaussianProcess:
     """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance k), k the correlations of `kernel`.
 
@@ -75,7 +81,7 @@ class GaussianProcess:
         self,
         X: IntArray,
         y: FloatArray,
-        hyperparameters: Hyperparameters | MixtureHyperparameters,
+        hyperparameters: AnyHyperparameters,
         standard_errors: FloatArray | None = None,
         kernel: Form | None = None,
     ) -> None:

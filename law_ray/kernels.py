@@ -44,9 +44,9 @@ class Table(Protocol):
 
 
 class Form(Protocol):
-    """What a Gaussian process asks of its kernel: integer distances, and the covariance at each."""
+    """What a Gaussian process asks of its kernel: distances, or what stands for them, and the covariance at each."""
 
-    def distances(self, q: Int32Array, P: Int32Array, /) -> Int32Array: ...
+    def distances(self, q: Int32Array, P: Int32Array, /) -> Any: ...
 
     def table(self, n_items: int, hyperparameters: Any, /) -> Table: ...
 

@@ -63,7 +63,7 @@ class Evidence:
         values, offsets = np.concatenate(tables), offsets_of(tables)
         A = _covariance(self._distances, values, offsets)
         A[np.diag_indices(len(A))] += noise + self._known_noise
-        value, weights, mean = _evidence(A, self._y)
+        value, weights, mean = evidence_of(A, self._y)
         collected = np.split(_collected(self._distances, weights, offsets, len(values)), offsets[1:])
         gradient = np.zeros(self.size)
         for (name, kind), of_kind, of_distance in zip(KINDS.items(), of_kinds, collected, strict=True):
@@ -105,7 +105,7 @@ class Evidence:
         return np.clip(log_parameters, *self.bounds.T)
 
 
-def _evidence(A: FloatArray, y: FloatArray) -> tuple[float, FloatArray, float]:
+def evidence_of(A: FloatArray, y: FloatArray) -> tuple[float, FloatArray, float]:
     """log N(y; mean, A) of the lower triangle of A (n, n), alpha alpha^T - A^-1 likewise, and the best mean."""
     n = len(y)
     # The lower triangle of A by rows is the upper one by columns, which LAPACK takes as it is.

@@ -1,16 +1,17 @@
 """The moves a climb chooses from, and what each does to the distances that the kernel is a function of.
 
-`Swaps` are those of a kernel on positions alone, all of them at every step; `Moves` are swaps, insertions and reversals
-for a mixture, some at a time.
+`Swaps` are those of a kernel on positions alone, all of them at every step; `Moves` are swaps, insertions and
+reversals, some at a time, for a mixture or the latent kernel.
 """
 
 from functools import lru_cache
 
 import numpy as np
 
-from law_ray import moves
+from law_ray import latent_moves, moves
 from law_ray.constraints import BoolArray, Constraints
 from law_ray.kernels import FloatArray, Form
+from law_ray.latent import Latent, Polynomial, images
 from law_ray.mixture import Mixture, Tables
 from law_ray.permutations import IntArray
 from law_ray.scan import Int32Array, swap_distances, swap_sums
@@ -61,12 +62,10 @@ class Swaps:
 
 
 class Moves:
-    """All swaps, insertions and reversals, for a mixture: N_AT_ONCE of them a step, in a fixed random order."""
+    """All swaps, insertions and reversals: N_AT_ONCE of them a step, in a fixed random order."""
 
-    def __init__(self, points: Int32Array, kernel: Mixture) -> None:
-        self._P_T = np.ascontiguousarray(points.T)
-        self._kinds = kernel.codes
-        self._moves = _shuffled(points.shape[1])
+    def __init__(self, n_items: int) -> None:
+        self._moves = _shuffled(n_items)
         self.all = np.arange(len(self._moves))
         self._first = 0
 
@@ -82,6 +81,22 @@ class Moves:
         after = np.array([[self.after(row, move) for move in which] for row in q])
         return constraints.allows_positions(after.reshape(-1, q.shape[1])).reshape(len(q), -1)
 
+    def after(self, q: Int32Array, move: int) -> Int32Array:
+        return np.argsort(moves.apply(np.argsort(q), self._moves[move])).astype(np.int32)
+
+    def touched(self, move: int) -> set[int]:
+        _, i, j = self._moves[move].tolist()
+        return set(range(i, j + 1))
+
+
+class MixtureMoves(Moves):
+    """With distances of several kinds."""
+
+    def __init__(self, points: Int32Array, kernel: Mixture) -> None:
+        super().__init__(points.shape[1])
+        self._P_T = np.ascontiguousarray(points.T)
+        self._kinds = kernel.codes
+
     def sums(
         self, q: Int32Array, distances: Int32Array, weights: FloatArray, table: Tables, which: IntArray
     ) -> FloatArray:
@@ -95,16 +110,38 @@ class Moves:
     def distances(self, q: Int32Array, distances: Int32Array, climbers: IntArray, chosen: IntArray) -> Int32Array:
         return moves.moved_distances(_orders(q), self._P_T, distances, self._kinds, climbers, self._moves[chosen])
 
-    def after(self, q: Int32Array, move: int) -> Int32Array:
-        return np.argsort(moves.apply(np.argsort(q), self._moves[move])).astype(np.int32)
 
-    def touched(self, move: int) -> set[int]:
-        _, i, j = self._moves[move].tolist()
-        return set(range(i, j + 1))
+class LatentMoves(Moves):
+    """With similarities in place of distances."""
+
+    def __init__(self, points: Int32Array, kernel: Latent) -> None:
+        super().__init__(points.shape[1])
+        self._kernel, self._images = kernel, kernel.images(points)
+
+    def sums(
+        self, q: Int32Array, distances: FloatArray, weights: FloatArray, table: Polynomial, which: IntArray
+    ) -> FloatArray:
+        return latent_moves.moved_sums(
+            _orders(q), self._images, distances, *self._own(q), weights, table.weights, self._moves[which]
+        )
+
+    def lengths(self, q: Int32Array, which: IntArray) -> FloatArray:
+        return latent_moves.move_similarities(_orders(q), *self._own(q), self._moves[which])
+
+    def distances(self, q: Int32Array, distances: FloatArray, climbers: IntArray, chosen: IntArray) -> FloatArray:
+        return latent_moves.moved_similarities(
+            _orders(q), self._images, distances, *self._own(q), climbers, self._moves[chosen]
+        )
+
+    def _own(self, q: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
+        alike = self._kernel.alike
+        return images(alike, q), self._kernel.own(q), alike
 
 
 def neighbourhood(points: Int32Array, kernel: Form) -> Swaps | Moves:
-    return Moves(points, kernel) if isinstance(kernel, Mixture) else Swaps(points)
+    if isinstance(kernel, Latent):
+        return LatentMoves(points, kernel)
+    return MixtureMoves(points, kernel) if isinstance(kernel, Mixture) else Swaps(points)
 
 
 def _orders(q: Int32Array) -> Int32Array:

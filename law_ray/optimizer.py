@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
+from law_ray.choice import ChoiceHyperparameters
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
-from law_ray.gp import GaussianProcess, Hyperparameters, fit
+from law_ray.gp import AnyHyperparameters, GaussianProcess, Hyperparameters, fit
 from law_ray.kernels import FloatArray
 from law_ray.methods import FITS, METHODS
 from law_ray.methods.state import State
-from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray, validate
 from law_ray.seeding import generator
 from law_ray.taken import Key, Taken, draw_free
@@ -88,7 +88,7 @@ class Optimizer:
         self.seed: int = int(seed)
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
-        self.model: Hyperparameters | MixtureHyperparameters | None = None  # the last fit
+        self.model: AnyHyperparameters | None = None  # the last fit
         self.starts: IntArray = self._validated(starts)
         if len(self.starts) > self.n_init:
             raise InputError(f"{len(self.starts)} starts do not fit an initial design (n_init) of {n_init}: enlarge it")
@@ -168,7 +168,7 @@ class Optimizer:
     def replay(self, permutations: ArrayLike, round: int, model: dict[str, Any] | None) -> list[Trial]:
         """Enter a batch that was asked for earlier, and the model fitted for it; nothing is fitted anew."""
         if model is not None:
-            self.model = MixtureHyperparameters(**model) if "components" in model else Hyperparameters(**model)
+            self.model = ChoiceHyperparameters.of(model) if "mixture" in model else Hyperparameters(**model)
         return self._enter(self._validated(permutations), round)
 
     def tell(self, trial_id: int, value: float, standard_error: float | None = None, seconds: float = math.nan) -> None:

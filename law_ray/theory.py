@@ -14,9 +14,8 @@ from scipy.linalg import cholesky
 
 from law_ray.acquisition import ucb_beta
 from law_ray.errors import InputError
-from law_ray.gp import Hyperparameters
-from law_ray.kernels import FloatArray, max_position_distance, positions_of
-from law_ray.mixture import MixtureHyperparameters
+from law_ray.gp import AnyHyperparameters, Hyperparameters
+from law_ray.kernels import FloatArray, Form, max_position_distance, positions_of
 from law_ray.permutations import IntArray
 
 LARGEST_FACTORIAL = 170  # 171! is beyond the floats
@@ -102,7 +101,7 @@ def _spectral_term(n_items: int, n_evaluations: int, hyperparameters: Hyperparam
     return math.factorial(n_items) * float(np.logaddexp(0.0, math.log(ratio * n_evaluations) + log_largest))
 
 
-def information_gain(X: IntArray, hyperparameters: Hyperparameters | MixtureHyperparameters) -> float:
+def information_gain(X: IntArray, hyperparameters: AnyHyperparameters) -> float:
     """What noisy values at X (n, n_items) tell of f: I(y; f) = 1/2 log det(I + K(X, X) / noise) nats (Definition 3.5).
 
     Raises InputError for no positive noise. Cost O(n^3 + n^2 n_items).
@@ -110,10 +109,11 @@ def information_gain(X: IntArray, hyperparameters: Hyperparameters | MixtureHype
     return float(information_gains(X, hyperparameters)[-1])
 
 
-def information_gains(X: IntArray, hyperparameters: Hyperparameters | MixtureHyperparameters) -> FloatArray:
+def information_gains(X: IntArray, hyperparameters: AnyHyperparameters) -> FloatArray:
     """The `information_gain` of the first 1, 2, ..., n of the permutations X, (n,); the same errors and cost."""
     ratio = _signal_to_noise(len(X), hyperparameters)
-    kernel, positions = hyperparameters.kernel, positions_of(X)
+    kernel: Form = hyperparameters.kernel
+    positions = positions_of(X)
     correlations = kernel.table(X.shape[1], hyperparameters)[kernel.distances(positions, positions)]
     correlations /= hyperparameters.signal_variance
     factor = cholesky(np.eye(len(X)) + ratio * correlations, lower=True)
@@ -211,7 +211,7 @@ def regret_bound(
     return math.sqrt(hyperparameters.signal_variance) * eta * mean_deviation
 
 
-def _signal_to_noise(n_evaluations: int, hyperparameters: Hyperparameters | MixtureHyperparameters) -> float:
+def _signal_to_noise(n_evaluations: int, hyperparameters: AnyHyperparameters) -> float:
     _require_counts(n_evaluations=n_evaluations)
     if not hyperparameters.noise > 0:
         raise InputError(

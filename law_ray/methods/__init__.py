@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from law_ray import mixture_fit
+from law_ray import choice_fit
 from law_ray.methods.auto import law_auto
 from law_ray.methods.baselines import local_search, random
 from law_ray.methods.bucb import gp_bucb
@@ -41,4 +41,4 @@ METHODS: dict[str, Choose] = {
     "random": random,
 }
 
-FITS: dict[str, Fit] = {"law-auto": mixture_fit.fit}  # the others have that of the position kernel
+FITS: dict[str, Fit] = {"law-auto": choice_fit.fit}  # the others have that of the position kernel

@@ -32,7 +32,8 @@ def law_auto(state: State, batch_size: int) -> IntArray:
     same over the value of the incumbent, among its neighbours. So a batch always holds some steps of a local search,
     which crosses plateaus where a model expects improvement for ever, and leaves a basin that was searched enough for
     the next (`basins`). To explore: GP-UCB given the batch; a model that can learn the whole objective does so by it.
-    The search walks swaps, insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
+    The model is a mixture, or the latent kernel of tours (`choice`). The search walks swaps, insertions and reversals.
+    Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
     """
     posterior, constraints, rng = state.posterior, state.constraints, state.rng
     centre = incumbent(state)

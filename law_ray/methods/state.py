@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from law_ray.constraints import Constraints
-from law_ray.gp import GaussianProcess, Hyperparameters
+from law_ray.gp import AnyHyperparameters, GaussianProcess
 from law_ray.kernels import FloatArray
-from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 from law_ray.taken import Taken
 
@@ -44,7 +43,7 @@ class State:
         return self.fit()
 
     @property
-    def fitted(self) -> Hyperparameters | MixtureHyperparameters | None:
+    def fitted(self) -> AnyHyperparameters | None:
         """The hyperparameters of `posterior`, if the method has asked for it."""
         return self.posterior.hyperparameters if "posterior" in vars(self) else None
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from mixtures import gram, some_components
+from latents import covariances, some_latent
+from mixtures import some_components
 from plain import neighbours as swap_neighbours
 
 from law_ray.constraints import Constraints
@@ -10,6 +11,7 @@ from law_ray.neighbourhoods import N_AT_ONCE, Moves, Swaps, neighbourhood
 from law_ray.permutations import insertion_neighbours, invert, reversal_neighbours, sample
 
 MIXED = MixtureHyperparameters(some_components(np.random.default_rng(0)), 0.1, 0.0)
+LATENT = some_latent(np.random.default_rng(0))
 BEFORE = [(0, 1), (2, 1), (2, 3), (6, 0)]
 
 
@@ -18,7 +20,7 @@ def of(form, n_items=9, n=20):
     return points, neighbourhood(positions_of(points), form)
 
 
-each = pytest.mark.parametrize("form", [POSITION, MIXED.kernel], ids=["swaps", "moves"])
+each = pytest.mark.parametrize("form", [POSITION, MIXED.kernel, LATENT.kernel], ids=["swaps", "mixture", "latent"])
 
 
 def around(climber, form):
@@ -41,9 +43,10 @@ def after_all(moves, climber):
     return np.array([invert(moves.after(q, move).astype(np.int64)) for move in moves.all])
 
 
-def test_the_position_kernel_has_swaps_and_a_mixture_has_all_moves():
+def test_the_position_kernel_has_swaps_and_others_have_all_moves():
     assert isinstance(of(POSITION)[1], Swaps)
     assert isinstance(of(MIXED.kernel)[1], Moves)
+    assert isinstance(of(LATENT.kernel)[1], Moves)
 
 
 @each
@@ -54,7 +57,7 @@ def test_all_moves_together_lead_to_all_neighbours(form):
     assert found == {tuple(p) for p in around(climber, form).tolist()}
 
 
-@each
+@pytest.mark.parametrize("form", [POSITION, MIXED.kernel], ids=["swaps", "all moves"])
 @pytest.mark.parametrize("n_items", [2, 9, 21])
 def test_steps_try_every_move_before_they_repeat_themselves(form, n_items):
     _, moves = of(form, n_items)
@@ -91,19 +94,19 @@ def test_moves_that_touch_nothing_in_common_can_be_made_in_any_order():
         assert apart > 20
 
 
-def test_sums_lengths_and_distances_of_a_mixture_are_those_of_whole_permutations():
-    points, moves = of(MIXED.kernel)
+@pytest.mark.parametrize("h", [MIXED, LATENT], ids=["mixture", "latent"])
+def test_sums_lengths_and_distances_are_those_of_whole_permutations(h):
+    points, moves = of(h.kernel)
     rng = np.random.default_rng(6)
     climbers = sample(9, 3, rng)
     q, weights = positions_of(climbers), rng.normal(size=(3, 2, len(points)))
-    table = MIXED.kernel.table(9, MIXED)
-    distances = MIXED.kernel.distances(q, positions_of(points))
+    table, distances = h.kernel.table(9, h), h.kernel.distances(q, positions_of(points))
     sums = moves.sums(q, distances, weights, table, moves.all)
     lengths = table[moves.lengths(q, moves.all)]
     for row, climber in enumerate(climbers):
         after = after_all(moves, climber)
-        K = gram(MIXED.components, after, points)
-        np.testing.assert_allclose(sums[row], K @ weights[row].T, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(lengths[row], gram(MIXED.components, climber[None], after)[0], rtol=1e-12)
+        np.testing.assert_allclose(sums[row], covariances(h, after, points) @ weights[row].T, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(lengths[row], covariances(h, climber[None], after)[0], rtol=1e-12)
         found = moves.distances(q, distances, np.full(len(after), row), moves.all)
-        np.testing.assert_array_equal(found, MIXED.kernel.distances(positions_of(after), positions_of(points)))
+        expected = h.kernel.distances(positions_of(after), positions_of(points))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

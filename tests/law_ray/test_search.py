@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mixtures import gram, some_components
+from latents import covariances, some_latent
+from mixtures import some_components
 from orderings import everything
 from plain import PlainLaw, neighbours
 
@@ -314,25 +315,32 @@ def test_a_constrained_search_whose_climbs_are_walled_in_draws_an_allowed_permut
     assert found[0] not in taken
 
 
-# with a mixture
+# over all moves
 
 
-class MixedProblem(Problem):
-    """A landscape of LAW-EST whose process is that of a mixture, by direct formulas too."""
+MODELS = {
+    "mixture": lambda rng: MixtureHyperparameters(some_components(rng), 0.05, 0.1),
+    "latent": some_latent,
+}
+models = pytest.mark.parametrize("model", MODELS)
 
-    def __init__(self, seed, n_items=9, n=30, in_batch=2):
+
+class OtherProblem(Problem):
+    """A landscape of LAW-EST whose process is that of another model, by direct formulas too."""
+
+    def __init__(self, model, seed, n_items=9, n=30, in_batch=2):
         super().__init__(seed, n_items, n, in_batch)
-        h = MixtureHyperparameters(some_components(np.random.default_rng(seed)), 0.05, 0.1)
+        h = MODELS[model](np.random.default_rng(seed))
         posterior = GaussianProcess(self.plain.X, self.plain.z, h)
         given_batch = posterior.condition(self.batch) if in_batch else posterior
-        self.plain = PlainMixture(self.plain.X, self.plain.z, h)
+        self.plain = PlainOther(self.plain.X, self.plain.z, h)
         self.gauge = self.plain
         self.landscape = Landscape(posterior, given_batch, self.gain if in_batch else self.first)
 
 
-class PlainMixture(PlainLaw):
+class PlainOther(PlainLaw):
     def prior(self, A, B):
-        return gram(self.h.components, np.asarray(A), np.asarray(B))
+        return covariances(self.h, np.asarray(A), np.asarray(B))
 
 
 def moved(climber):
@@ -340,10 +348,11 @@ def moved(climber):
     return np.concatenate([kind(climber[None])[0] for kind in kinds])
 
 
+@models
 @in_batch
 @pytest.mark.parametrize("seed", range(3))
-def test_the_moments_of_every_move_lie_within_their_bounds(in_batch, seed):
-    problem = MixedProblem(seed, in_batch=in_batch)
+def test_the_moments_of_every_move_lie_within_their_bounds(model, in_batch, seed):
+    problem = OtherProblem(model, seed, in_batch=in_batch)
     climbers = _Climbers(problem.landscape, problem.starts[:4], problem.taken, Constraints(9))
     active = np.arange(len(climbers.q))
     mean, *bounds = climbers._bounds(active, climbers._moves.all)
@@ -357,11 +366,12 @@ def test_the_moments_of_every_move_lie_within_their_bounds(in_batch, seed):
             assert np.all(variance <= high[climber] + 1e-8)
 
 
+@models
 @in_batch
 @pytest.mark.parametrize("constraints", [Constraints(9), Constraints(*WITHIN["fixed"])])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_climb_over_all_moves_ends_at_a_free_and_allowed_local_maximum(in_batch, constraints, seed):
-    problem = MixedProblem(seed, in_batch=in_batch)
+def test_a_climb_over_all_moves_ends_at_a_free_and_allowed_local_maximum(model, in_batch, constraints, seed):
+    problem = OtherProblem(model, seed, in_batch=in_batch)
     starts = constraints.sample(8, np.random.default_rng(seed))
     taken = Taken(permutations=constraints.sample(200, np.random.default_rng(seed + 9)))
     end, value = best_climb(problem.landscape, starts, taken, constraints)

@@ -1,0 +1,174 @@
+"""The compiled loops of the latent kernel: what swaps, insertions and reversals do to similarities of tours.
+
+`moves` numbers the moves, and `latent` has the notation. A move parts some neighbours a, b and joins others: the
+changes of M_x are rows (a, b, -2) and (a, b, 2), for M_x[a, b] and M_x[b, a] together. The loops go over the points
+innermost. Each result is computed by one thread, so it does not depend on their number.
+"""
+
+import numpy as np
+from numba import njit, prange
+
+from law_ray import moves
+from law_ray.compiled import compiled
+from law_ray.moves import source
+from law_ray.permutations import IntArray
+from law_ray.scan import FloatArray, Int32Array
+
+
+@njit(fastmath=True)
+def exchange(changes, count, a, b, c, d):  # type: ignore[no-untyped-def]
+    """Part the neighbours a, b and join c, d; returns the new number of changes."""
+    changes[count, 0], changes[count, 1], changes[count, 2] = a, b, -2
+    changes[count + 1, 0], changes[count + 1, 1], changes[count + 1, 2] = c, d, 2
+    return count + 2
+
+
+@njit(fastmath=True)
+def joins_changed(changes, x, kind, i, j):  # type: ignore[no-untyped-def]
+    """Write the changes of a move, at most 2 n_items, into `changes` (.., 3); returns how many there are."""
+    n, count = len(x), 0
+    if j - i == n - 1:  # the ends are neighbours of each other
+        for k in range(n):
+            after = (k + 1) % n
+            now, then = source(kind, i, j, k), source(kind, i, j, after)
+            count = exchange(changes, count, x[k], x[after], x[now], x[then])
+        return count
+    before, after = x[(i - 1) % n], x[(j + 1) % n]
+    if kind == 1:
+        count = exchange(changes, count, before, x[i], before, x[i + 1])
+        count = exchange(changes, count, x[i], x[i + 1], x[j], x[i])
+        return exchange(changes, count, x[j], after, x[i], after)
+    count = exchange(changes, count, before, x[i], before, x[j])
+    if kind == 2:
+        count = exchange(changes, count, x[j - 1], x[j], x[j], x[i])
+        return exchange(changes, count, x[j], after, x[j - 1], after)
+    if kind == 0:
+        count = exchange(changes, count, x[i], x[i + 1], x[j], x[i + 1])
+        count = exchange(changes, count, x[j - 1], x[j], x[j - 1], x[i])
+    return exchange(changes, count, x[j], after, x[i], after)
+
+
+@njit(fastmath=True)
+def own_after(changes, count, image, own, alike):  # type: ignore[no-untyped-def]
+    """R(x, x') and R(x', x') of x and what it becomes, from T M_x T and R(x, x)."""
+    towards, among = 0.0, 0.0
+    for e in range(count):
+        a, b, change = changes[e, 0], changes[e, 1], changes[e, 2]
+        towards += change * image[a, b]
+        for f in range(count):
+            c, d = changes[f, 0], changes[f, 1]
+            among += 0.5 * change * changes[f, 2] * (alike[a, c] * alike[b, d] + alike[a, d] * alike[b, c])
+    return own + towards, own + 2.0 * towards + among
+
+
+@njit(fastmath=True)
+def add_changes(out, images, changes, count, n_items):  # type: ignore[no-untyped-def]
+    """Add to `out` (n,) what the changes do to sum_ab M_x[a, b] image[a, b] of every point."""
+    for e in range(count):
+        row, change = changes[e, 0] * n_items + changes[e, 1], np.float64(changes[e, 2])
+        for t in range(len(out)):
+            out[t] += change * images[row, t]
+
+
+@compiled(parallel=True, fastmath=True, calls=(moves,))
+def moved_sums(
+    x: Int32Array,
+    images: FloatArray,
+    similarities: FloatArray,
+    own_images: FloatArray,
+    own: FloatArray,
+    alike: FloatArray,
+    weights: FloatArray,
+    polynomial: FloatArray,
+    which: Int32Array,
+) -> FloatArray:
+    """Sums over the points of weight x kernel value after every move of every climber: (m, n_moves, n_weights).
+
+    `x` (m, n_items) permutations of the climbers; `images` (n_items^2, n) of the points; `similarities` (m, n) of the
+    climbers to them; `own_images` (m, n_items, n_items) and `own` (m,) of the climbers, not normalised; `weights`
+    (m, n_weights, n); `polynomial` w_1, w_2; `which` (n_moves, 3). Cost O(m n_moves n).
+    """
+    m, n_moves, n, n_weights, n_items = len(x), len(which), images.shape[1], weights.shape[1], x.shape[1]
+    sums = np.empty((m, n_moves, n_weights))
+    for task in prange(m * n_moves):
+        climber = task // n_moves
+        s = task - climber * n_moves
+        changes = np.empty((2 * n_items + 8, 3), np.int32)
+        count = joins_changed(changes, x[climber], which[s, 0], which[s, 1], which[s, 2])
+        _, after = own_after(changes, count, own_images[climber], own[climber], alike)
+        values = np.sqrt(own[climber]) * similarities[climber]
+        add_changes(values, images, changes, count, n_items)
+        scale = 1.0 / np.sqrt(after)
+        for t in range(n):
+            c = scale * values[t]
+            values[t] = c * (polynomial[0] + polynomial[1] * c)
+        for w in range(n_weights):
+            total = 0.0
+            for t in range(n):
+                total += weights[climber, w, t] * values[t]
+            sums[climber, s, w] = total
+    return sums
+
+
+@compiled(parallel=True, fastmath=True, calls=(moves,))
+def move_similarities(
+    x: Int32Array, own_images: FloatArray, own: FloatArray, alike: FloatArray, which: Int32Array
+) -> FloatArray:
+    """How alike every move leaves each of x (m, n_items) to itself: (m, n_moves)."""
+    similarities = np.empty((len(x), len(which)))
+    for i in prange(len(x)):
+        changes = np.empty((2 * x.shape[1] + 8, 3), np.int32)
+        for s in range(len(which)):
+            count = joins_changed(changes, x[i], which[s, 0], which[s, 1], which[s, 2])
+            towards, after = own_after(changes, count, own_images[i], own[i], alike)
+            similarities[i, s] = towards / np.sqrt(after * own[i])
+    return similarities
+
+
+@compiled(parallel=True, fastmath=True, calls=(moves,))
+def moved_similarities(
+    x: Int32Array,
+    images: FloatArray,
+    similarities: FloatArray,
+    own_images: FloatArray,
+    own: FloatArray,
+    alike: FloatArray,
+    climber: IntArray,
+    which: Int32Array,
+) -> FloatArray:
+    """Similarities (k, n) to the points after which[r] of climber[r], for each r < k; else as in `moved_sums`."""
+    moved = np.empty((len(climber), images.shape[1]))
+    for r in prange(len(climber)):
+        c = climber[r]
+        changes = np.empty((2 * x.shape[1] + 8, 3), np.int32)
+        count = joins_changed(changes, x[c], which[r, 0], which[r, 1], which[r, 2])
+        _, after = own_after(changes, count, own_images[c], own[c], alike)
+        for t in range(images.shape[1]):
+            moved[r, t] = np.sqrt(own[c]) * similarities[c, t]
+        add_changes(moved[r], images, changes, count, x.shape[1])
+        for t in range(images.shape[1]):
+            moved[r, t] /= np.sqrt(after)
+    return moved
+
+
+@compiled(parallel=True, fastmath=True)
+def gathered(images: FloatArray, entries: Int32Array) -> FloatArray:
+    """The sums (m, n) of the rows `entries` (m, n_entries) of `images` (n_items^2, n)."""
+    sums = np.zeros((len(entries), images.shape[1]))
+    for i in prange(len(entries)):
+        for e in range(entries.shape[1]):
+            row = entries[i, e]
+            for t in range(images.shape[1]):
+                sums[i, t] += images[row, t]
+    return sums
+
+
+@compiled(parallel=True, fastmath=True)
+def scattered(weights: FloatArray, entries: Int32Array, size: int) -> FloatArray:
+    """Rows i of sum_t weights[i, t] M_t, flat: (m, size), with M_t 1 at entries[t] and 0 elsewhere."""
+    sums = np.zeros((len(weights), size))
+    for i in prange(len(weights)):
+        for t in range(len(entries)):
+            for e in range(entries.shape[1]):
+                sums[i, entries[t, e]] += weights[i, t]
+    return sums

@@ -1,0 +1,46 @@
+import numba
+import numpy as np
+import pytest
+from latents import matrix
+
+from law_ray import latent_moves, moves
+from law_ray.permutations import sample
+
+
+@pytest.mark.parametrize("n_items", [2, 3, 4, 5, 6, 9])
+def test_the_changes_of_a_move_are_those_of_the_matrix_of_neighbours(n_items):
+    x = np.random.default_rng(0).permutation(n_items)
+    for move in moves.all_moves(n_items):
+        changes = np.empty((2 * n_items + 8, 3), np.int32)
+        count = latent_moves.joins_changed(changes, x, *move)
+        found = matrix(x.tolist())
+        for a, b, change in changes[:count]:
+            found[a, b] += change / 2
+            found[b, a] += change / 2
+        np.testing.assert_array_equal(found, matrix(moves.apply(x, move).tolist()))
+
+
+def test_sums_of_entries_and_their_scattering():
+    rng = np.random.default_rng(1)
+    images, entries = rng.normal(size=(16, 5)), rng.integers(0, 16, (3, 6)).astype(np.int32)
+    expected = np.array([images[row].sum(axis=0) for row in entries])
+    np.testing.assert_allclose(latent_moves.gathered(images, entries), expected, atol=1e-14)
+    weights = rng.normal(size=(4, 3))
+    counts = np.array([np.bincount(row, minlength=16) for row in entries])
+    np.testing.assert_allclose(latent_moves.scattered(weights, entries, 16), weights @ counts, atol=1e-14)
+
+
+def test_sums_do_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(2)
+    x, alike = sample(8, 3, rng).astype(np.int32), np.eye(8) + 0.1
+    inputs = (rng.normal(size=(64, 30)), rng.random((3, 30)), rng.normal(size=(3, 8, 8)), 40 + rng.random(3), alike)
+    more = (rng.normal(size=(3, 2, 30)), np.array([0.3, 0.6]), moves.all_moves(8))
+    threads = numba.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2):
+            numba.set_num_threads(min(count, threads))
+            found.append(latent_moves.moved_sums(x, *inputs, *more).tolist())
+    finally:
+        numba.set_num_threads(threads)
+    assert found[0] == found[1]
