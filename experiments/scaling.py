@@ -4,8 +4,8 @@
 a row of results/strong_scaling.csv or results/asynchronous.csv.
 
 - Strong scaling: rounds as large as the cluster, of evaluations that all take as long. Efficiency: the ideal time of a
-  round, which is that of one evaluation, over the time from its ask to its last result. The first round, which starts
-  the workers, is left out.
+  round, which is that of one evaluation, over the time from its ask to its last result. All workers have begun before,
+  and the first round, in which they import the package, is left out. Beside it bare Ray: as many tasks that sleep.
 - Rounds against refills: evaluation times are log-normal, a twentieth of them below 60 s and a twentieth above 220 s,
   scaled down by SCALE; the chosen points and the time that choosing takes are real. Idle share: of slots x time since
   the initial design, what no evaluation used.
@@ -34,7 +34,7 @@ from objectives import load
 
 RESULTS = Path(__file__).parent / "results"
 STRONG = RESULTS / "strong_scaling.csv"
-STRONG_COLUMNS = ("slots", "seconds", "rounds", "mean_round", "efficiency")
+STRONG_COLUMNS = ("slots", "seconds", "rounds", "mean_round", "efficiency", "bare_ray")
 ASYNCHRONOUS = RESULTS / "asynchronous.csv"
 ASYNCHRONOUS_COLUMNS = ("slots", "mode", "seed", "best", "seconds", "idle", "asking")
 STRONG_CASES = ((2, 1.0), (8, 1.0), (32, 1.0), (128, 5.0))  # slots, and seconds of an evaluation
@@ -92,9 +92,33 @@ def believing(cpus: int) -> Iterator[None]:
     """A Ray of so many CPUs. On fractions of fewer it would keep too few workers, and start others every round."""
     ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=100_000_000, logging_level="ERROR")
     try:
+        with tempfile.TemporaryDirectory() as folder:  # one task a worker: none ends before all have begun
+            ray.get([_meeting.remote(Path(folder), number, cpus) for number in range(cpus)])
         yield
     finally:
         ray.shutdown()
+
+
+@ray.remote
+def _meeting(folder: Path, number: int, expected: int) -> None:
+    (folder / str(number)).touch()
+    while folder.exists() and len(list(folder.iterdir())) < expected:
+        time.sleep(0.2)
+
+
+@ray.remote
+def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def bare(slots: int, seconds: float) -> float:
+    """The mean time of rounds of tasks that sleep, without this package."""
+    lengths = []
+    for _ in range(N_ROUNDS + 1):
+        begun = time.perf_counter()
+        ray.get([_sleep.remote(seconds) for _ in range(slots)])
+        lengths.append(time.perf_counter() - begun)
+    return float(np.mean(lengths[1:]))
 
 
 def strong(slots: int, seconds: float) -> dict[str, Any]:
@@ -110,12 +134,14 @@ def strong(slots: int, seconds: float) -> dict[str, Any]:
             progress=False,
         )
         records = journal.read(Path(folder) / "run")
+        mean_bare = bare(slots, seconds)
     asked = {record["round"]: record["time"] for record in records if record["type"] == "ask"}
     rounds = {trial["id"]: r["round"] for r in records if r["type"] == "ask" for trial in r["trials"]}
     told = {rounds[record["id"]]: record["time"] for record in records if record["type"] == "tell"}  # the last counts
     lengths = [told[number] - asked[number] for number in asked if number > 0]
     mean = float(np.mean(lengths))
-    return dict(zip(STRONG_COLUMNS, (slots, seconds, len(lengths), mean, seconds / mean), strict=True))
+    values = (slots, seconds, len(lengths), mean, seconds / mean, seconds / mean_bare)
+    return dict(zip(STRONG_COLUMNS, values, strict=True))
 
 
 def compared(slots: int, mode: str, seed: int) -> dict[str, Any]:
@@ -152,7 +178,7 @@ def report(strong: pd.DataFrame, asynchronous: pd.DataFrame) -> str:
     return REPORT.format(
         machine=machine(2),
         strong=table(
-            ["slots", "seconds an evaluation", "rounds", "mean round", "efficiency"],
+            ["slots", "seconds an evaluation", "rounds", "mean round", "efficiency", "of bare Ray"],
             strong[list(STRONG_COLUMNS)].to_numpy(dtype=object).tolist(),
             3,
         ),
@@ -175,7 +201,7 @@ believes in as many CPUs as there are slots; each of its workers takes some 90 M
 ## Strong scaling
 
 Rounds as large as the cluster; efficiency: seconds of an evaluation over the mean time from a round's ask to its last
-result.
+result. Of bare Ray: the same of as many tasks that only sleep, without this package.
 
 {strong}
 ## Rounds (sync) against refills (async)

@@ -19,6 +19,7 @@ import numpy as np
 
 from law_ray import latent_moves
 from law_ray.kernels import FloatArray
+from law_ray.permutations import IntArray
 from law_ray.scan import Int32Array
 
 
@@ -103,9 +104,14 @@ def alike(vectors: FloatArray) -> FloatArray:
 
 def images(alike: FloatArray, q: Int32Array) -> FloatArray:
     """T M_x T (m, n_items, n_items) of positions q (m, n_items)."""
-    x, n_items = np.argsort(q, axis=1), q.shape[1]
-    before, after = (np.take_along_axis(x, (q + step) % n_items, axis=1) for step in (-1, 1))
+    before, after = neighbours(q)
     return np.matmul(np.moveaxis(alike[:, before] + alike[:, after], 1, 0), alike)
+
+
+def neighbours(q: Int32Array) -> tuple[IntArray, IntArray]:
+    """The items before and after each item on the cycle, both (m, n_items)."""
+    x, n_items = np.argsort(q, axis=1), q.shape[1]
+    return np.take_along_axis(x, (q - 1) % n_items, axis=1), np.take_along_axis(x, (q + 1) % n_items, axis=1)
 
 
 def joins(q: Int32Array) -> Int32Array:

@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
 from law_ray.kernels import FloatArray, positions_of
-from law_ray.latent import LatentHyperparameters, alike, images, joins
+from law_ray.latent import LatentHyperparameters, alike, images, joins, neighbours
 from law_ray.latent_moves import gathered, scattered
 from law_ray.mixture_fit import LEAST_WEIGHT, evidence_of
 from law_ray.normalisation import Normalisation
@@ -72,8 +72,7 @@ class LatentEvidence:
         """The gradient with respect to T, of that with respect to R: 2 sum_ij of_R[i, j] M_i T M_j."""
         n, n_items = self._q.shape
         Q = scattered(of_R, self._joins, n_items**2).reshape(n, n_items, n_items)
-        x = np.argsort(self._q, axis=1)
-        before, after = (np.take_along_axis(x, (self._q + step) % n_items, axis=1) for step in (-1, 1))
+        before, after = neighbours(self._q)
         return 2.0 * np.tensordot(T[before] + T[after], Q, axes=([0, 2], [0, 2]))
 
     def pack(self, hyperparameters: LatentHyperparameters) -> FloatArray:

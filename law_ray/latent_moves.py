@@ -1,8 +1,8 @@
 """The compiled loops of the latent kernel: what swaps, insertions and reversals do to similarities of tours.
 
-`moves` numbers the moves, and `latent` has the notation. A move parts some neighbours a, b and joins others: the
-changes of M_x are rows (a, b, -2) and (a, b, 2), for M_x[a, b] and M_x[b, a] together. The loops go over the points
-innermost. Each result is computed by one thread, so it does not depend on their number.
+`latent` has the notation; `moves` numbers the moves, and says which neighbours part and meet: changes of M_x are rows
+(a, b, -2) and (a, b, 2), for M_x[a, b] and M_x[b, a] together. The loops go over the points innermost. Each result is
+computed by one thread, so it does not depend on their number.
 """
 
 import numpy as np
@@ -10,42 +10,9 @@ from numba import njit, prange
 
 from law_ray import moves
 from law_ray.compiled import compiled
-from law_ray.moves import source
+from law_ray.moves import joins_changed
 from law_ray.permutations import IntArray
 from law_ray.scan import FloatArray, Int32Array
-
-
-@njit(fastmath=True)
-def exchange(changes, count, a, b, c, d):  # type: ignore[no-untyped-def]
-    """Part the neighbours a, b and join c, d; returns the new number of changes."""
-    changes[count, 0], changes[count, 1], changes[count, 2] = a, b, -2
-    changes[count + 1, 0], changes[count + 1, 1], changes[count + 1, 2] = c, d, 2
-    return count + 2
-
-
-@njit(fastmath=True)
-def joins_changed(changes, x, kind, i, j):  # type: ignore[no-untyped-def]
-    """Write the changes of a move, at most 2 n_items, into `changes` (.., 3); returns how many there are."""
-    n, count = len(x), 0
-    if j - i == n - 1:  # the ends are neighbours of each other
-        for k in range(n):
-            after = (k + 1) % n
-            now, then = source(kind, i, j, k), source(kind, i, j, after)
-            count = exchange(changes, count, x[k], x[after], x[now], x[then])
-        return count
-    before, after = x[(i - 1) % n], x[(j + 1) % n]
-    if kind == 1:
-        count = exchange(changes, count, before, x[i], before, x[i + 1])
-        count = exchange(changes, count, x[i], x[i + 1], x[j], x[i])
-        return exchange(changes, count, x[j], after, x[i], after)
-    count = exchange(changes, count, before, x[i], before, x[j])
-    if kind == 2:
-        count = exchange(changes, count, x[j - 1], x[j], x[j], x[i])
-        return exchange(changes, count, x[j], after, x[j - 1], after)
-    if kind == 0:
-        count = exchange(changes, count, x[i], x[i + 1], x[j], x[i + 1])
-        count = exchange(changes, count, x[j - 1], x[j], x[j - 1], x[i])
-    return exchange(changes, count, x[j], after, x[i], after)
 
 
 @njit(fastmath=True)

@@ -133,35 +133,50 @@ def move_order(out, x, P_T, kind, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True)
-def move_neighbours(out, x, P_T, undirected, kind, i, j):  # type: ignore[no-untyped-def]
-    n = len(x)
+def exchange(changes, count, a, b, c, d):  # type: ignore[no-untyped-def]
+    """Write that a move parts the neighbours a, b and joins c, d; returns the new number of changes."""
+    changes[count, 0], changes[count, 1], changes[count, 2] = a, b, -2
+    changes[count + 1, 0], changes[count + 1, 1], changes[count + 1, 2] = c, d, 2
+    return count + 2
+
+
+@njit(fastmath=True)
+def joins_changed(changes, x, kind, i, j):  # type: ignore[no-untyped-def]
+    """Write which neighbours on the cycle of x (n_items,) a move parts and joins; returns the number of changes.
+
+    They are rows of `changes` (2 n_items + 8, 3): (a, b, -2) and (c, d, 2) in turn where a, b part and c, d meet; 2 as
+    a sum over ordered pairs counts both orders.
+    """
+    n, count = len(x), 0
     if j - i == n - 1:  # the ends are neighbours of each other
         for k in range(n):
             after = (k + 1) % n
-            exchange_neighbours(
-                out, P_T, x[k], x[after], x[source(kind, i, j, k)], x[source(kind, i, j, after)], undirected
-            )
-        return
+            now, then = source(kind, i, j, k), source(kind, i, j, after)
+            count = exchange(changes, count, x[k], x[after], x[now], x[then])
+        return count
     before, after = x[(i - 1) % n], x[(j + 1) % n]
+    if kind == 1:
+        count = exchange(changes, count, before, x[i], before, x[i + 1])
+        count = exchange(changes, count, x[i], x[i + 1], x[j], x[i])
+        return exchange(changes, count, x[j], after, x[i], after)
+    count = exchange(changes, count, before, x[i], before, x[j])
+    if kind == 2:
+        count = exchange(changes, count, x[j - 1], x[j], x[j], x[i])
+        return exchange(changes, count, x[j], after, x[j - 1], after)
     if kind == 0:
-        exchange_neighbours(out, P_T, before, x[i], before, x[j], undirected)
-        exchange_neighbours(out, P_T, x[i], x[i + 1], x[j], x[i + 1], undirected)
-        exchange_neighbours(out, P_T, x[j - 1], x[j], x[j - 1], x[i], undirected)
-        exchange_neighbours(out, P_T, x[j], after, x[i], after, undirected)
-    elif kind == 1:
-        exchange_neighbours(out, P_T, before, x[i], before, x[i + 1], undirected)
-        exchange_neighbours(out, P_T, x[i], x[i + 1], x[j], x[i], undirected)
-        exchange_neighbours(out, P_T, x[j], after, x[i], after, undirected)
-    elif kind == 2:
-        exchange_neighbours(out, P_T, before, x[i], before, x[j], undirected)
-        exchange_neighbours(out, P_T, x[j - 1], x[j], x[j], x[i], undirected)
-        exchange_neighbours(out, P_T, x[j], after, x[j - 1], after, undirected)
-    else:
-        exchange_neighbours(out, P_T, before, x[i], before, x[j], undirected)
-        exchange_neighbours(out, P_T, x[j], after, x[i], after, undirected)
-        if not undirected:
-            for k in range(i, j):
-                exchange_neighbours(out, P_T, x[k], x[k + 1], x[k + 1], x[k], undirected)
+        count = exchange(changes, count, x[i], x[i + 1], x[j], x[i + 1])
+        count = exchange(changes, count, x[j - 1], x[j], x[j - 1], x[i])
+    return exchange(changes, count, x[j], after, x[i], after)
+
+
+@njit(fastmath=True)
+def move_neighbours(out, x, P_T, undirected, kind, i, j):  # type: ignore[no-untyped-def]
+    changes = np.empty((2 * len(x) + 8, 3), np.int32)
+    for e in range(0, joins_changed(changes, x, kind, i, j), 2):
+        exchange_neighbours(out, P_T, changes[e, 0], changes[e, 1], changes[e + 1, 0], changes[e + 1, 1], undirected)
+    if kind == 3 and not undirected and j - i < len(x) - 1:  # within a reversed segment all successors change
+        for k in range(i, j):
+            exchange_neighbours(out, P_T, x[k], x[k + 1], x[k + 1], x[k], undirected)
 
 
 @njit(fastmath=True)

@@ -1,23 +1,8 @@
 import numba
 import numpy as np
-import pytest
-from latents import matrix
 
 from law_ray import latent_moves, moves
 from law_ray.permutations import sample
-
-
-@pytest.mark.parametrize("n_items", [2, 3, 4, 5, 6, 9])
-def test_the_changes_of_a_move_are_those_of_the_matrix_of_neighbours(n_items):
-    x = np.random.default_rng(0).permutation(n_items)
-    for move in moves.all_moves(n_items):
-        changes = np.empty((2 * n_items + 8, 3), np.int32)
-        count = latent_moves.joins_changed(changes, x, *move)
-        found = matrix(x.tolist())
-        for a, b, change in changes[:count]:
-            found[a, b] += change / 2
-            found[b, a] += change / 2
-        np.testing.assert_array_equal(found, matrix(moves.apply(x, move).tolist()))
 
 
 def test_sums_of_entries_and_their_scattering():

@@ -2,6 +2,7 @@ import numba
 import numpy as np
 import pytest
 from kinds import KINDS_PLAIN
+from latents import matrix
 
 from law_ray import moves
 from law_ray.kernels import positions_of
@@ -58,6 +59,19 @@ def test_a_move_leaves_the_permutation_as_it_was():
     for move in moves.all_moves(6):
         moves.apply(x, move)
     assert x.tolist() == list(range(6))
+
+
+@sizes
+def test_the_joins_that_a_move_changes_are_those_of_whole_tours(n_items):
+    x = np.random.default_rng(0).permutation(n_items)
+    for move in moves.all_moves(n_items):
+        changes = np.empty((2 * n_items + 8, 3), np.int32)
+        count = moves.joins_changed(changes, x, *move)
+        found = matrix(x.tolist())
+        for a, b, change in changes[:count]:
+            found[a, b] += change / 2
+            found[b, a] += change / 2
+        np.testing.assert_array_equal(found, matrix(moves.apply(x, move).tolist()))
 
 
 @sizes
