@@ -10,6 +10,8 @@ from law_ray import latent_fit, mixture_fit
 from law_ray.choice import ChoiceHyperparameters
 from law_ray.gp import GaussianProcess
 from law_ray.kernels import FloatArray
+from law_ray.latent import LatentHyperparameters
+from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 
 MEMORY = 0.7  # what the earlier errors count beside those of the latest values
@@ -34,9 +36,9 @@ def fit(
         return ChoiceHyperparameters(mixture, latent_fit.fit(X, y, rng, None, standard_errors), (0.0, 0.0), len(y))
     misses = previous.misses
     if 1 < previous.n < len(y):
-        latest = np.array(_misses(X, y, previous, standard_errors))
-        first, second = MEMORY * np.array(misses) + (1 - MEMORY) * latest / latest.mean()
-        misses = float(first), float(second)
+        first, second = _misses(X, y, previous, standard_errors)
+        if mean := 0.5 * (first + second):  # not of constant values
+            misses = _remembered(misses[0], first / mean), _remembered(misses[1], second / mean)
     mixture = mixture_fit.fit(X, y, rng, previous.mixture, standard_errors)
     used, latent = misses[1] < misses[0], previous.latent
     fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
@@ -45,14 +47,19 @@ def fit(
     return ChoiceHyperparameters(mixture, latent, misses, len(y))
 
 
+def _remembered(earlier: float, latest: float) -> float:
+    return MEMORY * earlier + (1 - MEMORY) * latest
+
+
 def _misses(
     X: IntArray, y: FloatArray, previous: ChoiceHyperparameters, standard_errors: FloatArray | None
-) -> list[float]:
+) -> tuple[float, float]:
     """The mean square errors of both models, as they were fitted last, at the values that came in since."""
     n = previous.n
     known = None if standard_errors is None else standard_errors[:n]
-    misses = []
-    for model in (previous.mixture, previous.latent):
+
+    def miss(model: MixtureHyperparameters | LatentHyperparameters) -> float:
         process = GaussianProcess(X[:n], y[:n], model, known)
-        misses.append(float(np.mean((process.predict(X[n:])[0] - process.normalise(y[n:])) ** 2)))
-    return misses
+        return float(np.mean((process.predict(X[n:])[0] - process.normalise(y[n:])) ** 2))
+
+    return miss(previous.mixture), miss(previous.latent)

@@ -5,22 +5,18 @@ The gradient costs about as much as the evidence, however many parameters there 
 """
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
-from scipy.optimize import minimize
 
+from law_ray.evidence import log_evidence, maximised, normalised_part
 from law_ray.kernels import FloatArray, positions_of
 from law_ray.latent import LatentHyperparameters, alike, images, joins, neighbours
 from law_ray.latent_moves import gathered, scattered
-from law_ray.mixture_fit import LEAST_WEIGHT, evidence_of
-from law_ray.normalisation import Normalisation
+from law_ray.mixture_fit import LEAST_WEIGHT
 from law_ray.permutations import IntArray
 
 N_LATENT = 3  # numbers in a vector
 SPREAD = 1.5  # root mean square length of the vectors where a fresh fit starts
 DEVIATION = 3.0  # of each number, a priori
 LEAST_NOISE = 1e-3  # evidence that chooses so many parameters believes in too little noise
-N_FIT = 500  # of more points than these, a random part is fitted
 WARM_STEPS, FRESH_STEPS = 15, 60  # of L-BFGS
 
 
@@ -55,7 +51,7 @@ class LatentEvidence:
         A = C * (w1 + w2 * C)
         diagonal = np.diag_indices(len(A))
         A[diagonal] += noise + self._known_noise
-        value, weights, mean = evidence_of(A, self._y)
+        value, weights, mean = log_evidence(A, self._y)
         of_K = 0.5 * (np.tril(weights) + np.tril(weights, -1).T)
         of_C = of_K * (w1 + 2.0 * w2 * C)
         of_R = of_C / scale
@@ -115,29 +111,11 @@ def fit(
     Raw `y` (n,). Afresh means from random vectors, if `fresh` or there is no previous fit. Cost: WARM_STEPS or
     FRESH_STEPS evaluations of the evidence of N_FIT points.
     """
-    normalise = Normalisation.of(y)
-    z = normalise(y)
-    known_noise = np.broadcast_to(normalise.known_noise(standard_errors), y.shape)
-    part: NDArray[np.int64] | slice = slice(None)
-    if len(y) > N_FIT:
-        part = np.sort(rng.choice(len(y), N_FIT, replace=False))
-    evidence = LatentEvidence(X[part], z[part], known_noise[part])
-
-    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        try:
-            value, gradient, _ = evidence(parameters)
-        except LinAlgError:
-            return 1e10, np.zeros(evidence.size)
-        return -value / len(z), -gradient / len(z)
-
+    evidence = LatentEvidence(*normalised_part(X, y, standard_errors, rng))
     starts = []
     if fresh or previous is None:
         vectors = rng.normal(size=evidence.size - 3) * SPREAD / np.sqrt(N_LATENT)
         starts.append((np.concatenate([np.log([0.1, 0.3, 0.01]), vectors]), FRESH_STEPS))
     if previous is not None:
         starts.append((evidence.pack(previous), WARM_STEPS))
-    fits = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=evidence.bounds, options={"maxiter": steps})
-        for start, steps in starts
-    ]
-    return evidence.unpack(min(fits, key=lambda found: found.fun).x)
+    return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))

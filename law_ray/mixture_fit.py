@@ -6,20 +6,16 @@ table are tables too, so an evaluation costs one Cholesky factor and one inverse
 """
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, lapack
-from scipy.optimize import minimize
 
 from law_ray.compiled import compiled
+from law_ray.evidence import log_evidence, maximised, normalised_part
 from law_ray.kernels import FloatArray, positions_of
 from law_ray.mixture import KINDS, MixtureHyperparameters, offsets_of, terms
-from law_ray.normalisation import Normalisation
 from law_ray.permutations import IntArray
 from law_ray.scan import Int32Array
 
 LEAST_WEIGHT = 1e-3  # of the normalised values' variance: what is below it is as good as nothing
 LEAST_NOISE = 1e-5
-N_FIT = 500  # of more points than these, a random part is fitted
 N_ALWAYS = 150  # points up to which each fit begins afresh too; later every fifth does
 WARM_STEPS, FRESH_STEPS = 10, 40  # of L-BFGS
 
@@ -63,7 +59,7 @@ class Evidence:
         values, offsets = np.concatenate(tables), offsets_of(tables)
         A = _covariance(self._distances, values, offsets)
         A[np.diag_indices(len(A))] += noise + self._known_noise
-        value, weights, mean = evidence_of(A, self._y)
+        value, weights, mean = log_evidence(A, self._y)
         collected = np.split(_collected(self._distances, weights, offsets, len(values)), offsets[1:])
         gradient = np.zeros(self.size)
         for (name, kind), of_kind, of_distance in zip(KINDS.items(), of_kinds, collected, strict=True):
@@ -105,22 +101,6 @@ class Evidence:
         return np.clip(log_parameters, *self.bounds.T)
 
 
-def evidence_of(A: FloatArray, y: FloatArray) -> tuple[float, FloatArray, float]:
-    """log N(y; mean, A) of the lower triangle of A (n, n), alpha alpha^T - A^-1 likewise, and the best mean."""
-    n = len(y)
-    # The lower triangle of A by rows is the upper one by columns, which LAPACK takes as it is.
-    factor, failed = lapack.dpotrf(A.T, lower=0, overwrite_a=1, clean=0)
-    if failed:
-        raise LinAlgError("the covariance of the data is not positive definite")
-    solve_y, solve_1 = lapack.dpotrs(factor, np.column_stack([y, np.ones(n)]), lower=0)[0].T
-    mean = float(solve_y.sum() / solve_1.sum())
-    alpha = solve_y - mean * solve_1
-    log_det = 2.0 * np.log(np.diag(factor)).sum()
-    value = -0.5 * ((y - mean) @ alpha + log_det + n * np.log(2.0 * np.pi))
-    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    return float(value), np.outer(alpha, alpha) - inverse.T, mean
-
-
 @compiled(fastmath=True)
 def _covariance(distances: Int32Array, tables: FloatArray, offsets: IntArray) -> FloatArray:
     """The lower triangle (n, n) of the kernel at (n_kinds, n, n) distances, 0 above it."""
@@ -159,29 +139,11 @@ def fit(
     """The hyperparameters of largest posterior density given (X, y), by L-BFGS from the previous fit or afresh.
 
     Raw `y` (n,). Afresh means from equal weights: what has no weight in the previous fit would not come back. Cost:
-    WARM_STEPS or FRESH_STEPS evaluations of the evidence, O(min(n, N_FIT)^3) each.
+    WARM_STEPS or FRESH_STEPS evaluations of the evidence of N_FIT points, O(N_FIT^3) each.
     """
-    normalise = Normalisation.of(y)
-    z = normalise(y)
-    known_noise = np.broadcast_to(normalise.known_noise(standard_errors), y.shape)
     fresh = previous is None or len(y) <= N_ALWAYS or rng.random() < 0.2
-    part: NDArray[np.int64] | slice = slice(None)
-    if len(y) > N_FIT:
-        part = np.sort(rng.choice(len(y), N_FIT, replace=False))
-    evidence = Evidence(X[part], z[part], known_noise[part])
-
-    def loss(log_parameters: FloatArray) -> tuple[float, FloatArray]:
-        try:
-            value, gradient, _ = evidence(log_parameters)
-        except LinAlgError:
-            return 1e10, np.zeros(evidence.size)
-        return -value / len(z), -gradient / len(z)
-
+    evidence = Evidence(*normalised_part(X, y, standard_errors, rng))
     starts = [(evidence.prior_mean, FRESH_STEPS)] if fresh else []
     if previous is not None:
         starts.append((evidence.pack(previous), WARM_STEPS))
-    fits = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=evidence.bounds, options={"maxiter": steps})
-        for start, steps in starts
-    ]
-    return evidence.unpack(min(fits, key=lambda found: found.fun).x)
+    return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))

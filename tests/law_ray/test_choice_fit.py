@@ -53,6 +53,12 @@ def test_misses_are_the_errors_at_what_came_in_since_relative_to_each_other():
     assert third.misses == second.misses  # nothing came in
 
 
+def test_constant_values_tell_nothing():
+    X, _ = problem("tour", 50)
+    for values in (np.ones(50), np.zeros(50)):
+        assert fitted(X, values, [20, 30, 50]).misses == (0.0, 0.0)
+
+
 def test_of_many_points_a_latent_kernel_that_is_not_used_is_mostly_left_as_it_is(monkeypatch):
     X, y = problem("assignment", N_ALWAYS + 1)
     mixture = MixtureHyperparameters({"hamming": [1.0, 0.1, 0.1, 0.1]}, 0.1, 0.0)

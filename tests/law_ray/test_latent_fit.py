@@ -3,7 +3,7 @@ import pytest
 from latents import gram
 from scipy.stats import multivariate_normal
 
-from law_ray import latent_fit, mixture_fit
+from law_ray import evidence, latent_fit, mixture_fit
 from law_ray.gp import GaussianProcess
 from law_ray.latent_fit import DEVIATION, LEAST_NOISE, LEAST_WEIGHT, LatentEvidence
 from law_ray.permutations import sample
@@ -89,7 +89,7 @@ def test_a_fit_hangs_on_its_seed_alone_and_uses_a_part_of_many_points(monkeypatc
     X, y = tours(n=60)
     fits = [latent_fit.fit(X, y, np.random.default_rng(seed)) for seed in (0, 0, 1)]
     assert fits[0] == fits[1] != fits[2]
-    monkeypatch.setattr(latent_fit, "N_FIT", 40)
+    monkeypatch.setattr(evidence, "N_FIT", 40)
     part = latent_fit.fit(X, y, np.random.default_rng(0))
     assert part != fits[0]
 

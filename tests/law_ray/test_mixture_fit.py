@@ -7,7 +7,7 @@ import pytest
 from mixtures import POLYNOMIAL, gram, plain, some_components
 from scipy.stats import multivariate_normal
 
-from law_ray import mixture_fit
+from law_ray import evidence, mixture_fit
 from law_ray.gp import GaussianProcess, log_marginal_likelihood
 from law_ray.kernels import POSITION, positions_of
 from law_ray.mixture import KINDS, MixtureHyperparameters
@@ -175,7 +175,7 @@ def test_a_fit_goes_on_from_the_previous_one_and_costs_fewer_evaluations(monkeyp
 
 
 def test_more_points_than_n_fit_are_fitted_in_part(monkeypatch):
-    monkeypatch.setattr(mixture_fit, "N_FIT", 60)
+    monkeypatch.setattr(evidence, "N_FIT", 60)
     sizes = []
 
     def spy(evidence, X, y, known_noise, original=Evidence.__init__):
