@@ -14,6 +14,7 @@ from law_ray.latent import LatentHyperparameters
 from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import IntArray
 
+MAX_ERROR = 1e8  # normalised: the square of a value beyond all before it stays finite
 MEMORY = 0.7  # what the earlier errors count beside those of the latest values
 N_ALWAYS = 150  # points up to which each fit of the latent kernel begins afresh too
 FRESH, FRESH_UNUSED = 0.2, 0.05  # how often it does later, while it is used and while it is not
@@ -60,6 +61,7 @@ def _misses(
 
     def miss(model: MixtureHyperparameters | LatentHyperparameters) -> float:
         process = GaussianProcess(X[:n], y[:n], model, known)
-        return float(np.mean((process.predict(X[n:])[0] - process.normalise(y[n:])) ** 2))
+        errors = process.predict(X[n:])[0] - process.normalise(y[n:])
+        return float(np.mean(np.minimum(np.abs(errors), MAX_ERROR) ** 2))
 
     return miss(previous.mixture), miss(previous.latent)

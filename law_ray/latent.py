@@ -85,11 +85,7 @@ class Latent:
 
     def own(self, q: Int32Array) -> FloatArray:
         """R(x, x), (m,); O(n_items^2) each."""
-        x = np.argsort(q, axis=1)
-        here = self.alike[x[:, :, None], x[:, None, :]]
-        one_on = np.roll(here, -1, axis=1)
-        both_on = np.roll(one_on, -1, axis=2)
-        return 2.0 * (np.einsum("mkl,mkl->m", here, both_on) + np.einsum("mkl,mlk->m", one_on, one_on))
+        return latent_moves.own(np.argsort(q, axis=1).astype(np.int32), self.alike)
 
     def _normalised(self, q: Int32Array) -> FloatArray:
         flat = images(self.alike, q).reshape(len(q), q.shape[1] ** 2)

@@ -119,6 +119,22 @@ def moved_similarities(
 
 
 @compiled(parallel=True, fastmath=True)
+def own(x: Int32Array, alike: FloatArray) -> FloatArray:
+    """R(x, x) (m,) of permutations x (m, n_items)."""
+    n_items = x.shape[1]
+    similarities = np.empty(len(x))
+    for i in prange(len(x)):
+        total = 0.0
+        for k in range(n_items):
+            a, b = x[i, k], x[i, (k + 1) % n_items]
+            for m in range(n_items):
+                c, d = x[i, m], x[i, (m + 1) % n_items]
+                total += alike[a, c] * alike[b, d] + alike[a, d] * alike[b, c]
+        similarities[i] = 2.0 * total
+    return similarities
+
+
+@compiled(parallel=True, fastmath=True)
 def gathered(images: FloatArray, entries: Int32Array) -> FloatArray:
     """The sums (m, n) of the rows `entries` (m, n_entries) of `images` (n_items^2, n)."""
     sums = np.zeros((len(entries), images.shape[1]))

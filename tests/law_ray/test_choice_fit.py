@@ -59,6 +59,12 @@ def test_constant_values_tell_nothing():
         assert fitted(X, values, [20, 30, 50]).misses == (0.0, 0.0)
 
 
+def test_a_value_beyond_all_before_it_is_an_error_like_others():
+    X, _ = problem("tour", 30)
+    y = np.where(np.arange(30) < 20, 0.0, 1e300)
+    assert sum(fitted(X, y, [20, 30]).misses) == pytest.approx(2 * (1 - MEMORY))
+
+
 def test_of_many_points_a_latent_kernel_that_is_not_used_is_mostly_left_as_it_is(monkeypatch):
     X, y = problem("assignment", N_ALWAYS + 1)
     mixture = MixtureHyperparameters({"hamming": [1.0, 0.1, 0.1, 0.1]}, 0.1, 0.0)
