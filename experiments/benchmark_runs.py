@@ -73,14 +73,13 @@ def initial_permutations(problem: str, n_items: int, initial_set: int) -> IntArr
     return sample(n_items, N_INIT, generator(initial_set, problem, 0))
 
 
-def play(run: Run, objective: Any, evaluations: int) -> dict[str, Any]:
+def play(run: Run, objective: Any, batch_size: int, evaluations: int) -> dict[str, Any]:
     """One run, as its row; the objective is evaluated here, one permutation after another."""
     optimizer = Optimizer(objective.n_items, run.method, run.number, N_INIT)
     permutations = initial_permutations(run.problem, objective.n_items, run.initial_set)
     optimizer.add(permutations, [objective(permutation) for permutation in permutations])
     curve = [(N_INIT, optimizer.best.value)]
     seconds = 0.0
-    batch_size = PROBLEMS[run.problem].batch_size
     for known in range(N_INIT + batch_size, evaluations + 1, batch_size):
         start = time.perf_counter()
         trials = optimizer.ask(batch_size)

@@ -66,7 +66,8 @@ def longest_first(runs: Sequence[Run], objectives: Mapping[str, Any]) -> list[Ru
 
 def play_fraction(fraction: float, run: Run) -> list[Row]:
     """One run, of a fraction of the rounds, as its row."""
-    return [play(run, load(run.problem), PROBLEMS[run.problem].evaluations(fraction))]
+    budget = PROBLEMS[run.problem]
+    return [play(run, load(run.problem), budget.batch_size, budget.evaluations(fraction))]
 
 
 if __name__ == "__main__":

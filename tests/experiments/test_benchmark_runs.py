@@ -52,7 +52,7 @@ def test_all_first_runs_are_planned_before_all_second_ones() -> None:
 
 def initial(run: Run) -> IntArray:
     objective = Distance()
-    play(run, objective, N_INIT + 5)
+    play(run, objective, 5, N_INIT + 5)
     return np.array(objective.seen[:N_INIT])
 
 
@@ -66,7 +66,7 @@ def test_all_methods_and_repeats_share_an_initial_set() -> None:
 
 def test_a_curve_is_the_running_minimum_after_each_round() -> None:
     objective = Distance()
-    row = play(CHR12A, objective, 80)
+    row = play(CHR12A, objective, 5, 80)
     counts = range(N_INIT, 81, 5)
     assert len(objective.values) == 80
     assert best_after(row["curve"], counts).tolist() == [min(objective.values[:count]) for count in counts]
@@ -76,16 +76,16 @@ def test_a_curve_is_the_running_minimum_after_each_round() -> None:
 
 def test_a_model_finds_the_optimum() -> None:
     best = min(map(Distance(), enumerate_all(6)))
-    row = play(CHR12A._replace(method="law-est"), Distance(), 70)
+    row = play(CHR12A._replace(method="law-est"), Distance(), 5, 70)
     assert best_after(row["curve"], [70]).tolist() == [best]
 
 
 @pytest.mark.parametrize("method", ["random", "law-est"])
 def test_a_shorter_run_is_the_beginning_of_a_longer_one_and_repeats_differ(method: str) -> None:
     short, long, other = Distance(12), Distance(12), Distance(12)  # of fewer items LAW finds the best batch, always
-    play(CHR12A._replace(method=method), short, 40)
-    play(CHR12A._replace(method=method), long, 50)
-    play(CHR12A._replace(method=method, repeat=1), other, 40)
+    play(CHR12A._replace(method=method), short, 5, 40)
+    play(CHR12A._replace(method=method), long, 5, 50)
+    play(CHR12A._replace(method=method, repeat=1), other, 5, 40)
     assert np.array_equal(long.seen[:40], short.seen)
     assert not np.array_equal(other.seen, short.seen)
 
