@@ -1,4 +1,4 @@
-"""The evidence of a Gaussian process with many hyperparameters, and the largest posterior density of them."""
+"""The evidence of a Gaussian process, and the hyperparameters for which it, or their posterior density, is largest."""
 
 from collections.abc import Callable, Sequence
 

@@ -32,10 +32,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack
-from scipy.optimize import minimize
+from scipy.linalg import blas, cho_solve, cholesky, lapack
 
 from law_ray.choice import ChoiceHyperparameters
+from law_ray.evidence import maximised
 from law_ray.kernels import POSITION, FloatArray, Form, Kernel, positions_of
 from law_ray.latent import LatentHyperparameters
 from law_ray.mixture import MixtureHyperparameters
@@ -48,6 +48,7 @@ LOWER = np.log([1e-5, 1e-2, 1e-6])
 UPPER = np.log([5e1, 1e4, 5e0])
 STARTS = np.log([[0.5, 1.0, 1e-2], [0.02, 30.0, 1e-2]])  # a rugged objective, and a smooth one
 N_RANDOM_STARTS = 2
+MAX_STEPS = 15_000  # of L-BFGS: as good as no limit
 N_SCREENED = 160  # of more points than these, a random part tells which start leads to the best fit
 
 
@@ -271,17 +272,8 @@ def _climb_evidence(
 ) -> FloatArray:
     """The best log parameters that L-BFGS reaches from the starts."""
 
-    def loss(log_parameters: FloatArray) -> tuple[float, FloatArray]:
-        try:
-            value, gradient, _ = log_marginal_likelihood(log_parameters, distances, y, n_items, known_noise, kernel)
-        except LinAlgError:
-            return 1e10, np.zeros(3)
-        return -value / len(y), -gradient / len(y)
+    def density(log_parameters: FloatArray) -> tuple[float, FloatArray, float]:
+        return log_marginal_likelihood(log_parameters, distances, y, n_items, known_noise, kernel)
 
-    fits = [
-        minimize(
-            loss, np.clip(start, LOWER, UPPER), jac=True, method="L-BFGS-B", bounds=np.column_stack([LOWER, UPPER])
-        )
-        for start in starts
-    ]
-    return min(fits, key=lambda found: found.fun).x
+    clipped = [(np.clip(start, LOWER, UPPER), MAX_STEPS) for start in starts]
+    return maximised(density, len(y), np.column_stack([LOWER, UPPER]), clipped)

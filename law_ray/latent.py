@@ -78,8 +78,9 @@ class Latent:
         """T M_x T / sqrt(R(x, x)) of every point, (n_items^2, n). Those of the last points are kept for more points."""
         points, images = self._known or (P[:0], np.empty((P.shape[1] ** 2, 0)))
         if points is not P:
-            same = len(points) if np.array_equal(points, P[: len(points)]) else 0
-            images = np.concatenate([images[:, :same], self._normalised(P[same:])], axis=1)
+            if not np.array_equal(points, P):
+                same = len(points) if np.array_equal(points, P[: len(points)]) else 0
+                images = np.concatenate([images[:, :same], self._normalised(P[same:])], axis=1)
             self._known = P, images
         return images
 
