@@ -37,6 +37,20 @@ def add_changes(out, images, changes, count, n_items):  # type: ignore[no-untype
             out[t] += change * images[row, t]
 
 
+@njit(fastmath=True)
+def similarities_after(out, x, images, similarities, own_image, own, alike, move):  # type: ignore[no-untyped-def]
+    """Write into `out` (n,) the similarities to the points after a move of x, whose own they are before."""
+    changes = np.empty((2 * len(x) + 8, 3), np.int32)
+    count = joins_changed(changes, x, move[0], move[1], move[2])
+    _, after = own_after(changes, count, own_image, own, alike)
+    for t in range(len(out)):
+        out[t] = np.sqrt(own) * similarities[t]
+    add_changes(out, images, changes, count, len(x))
+    scale = 1.0 / np.sqrt(after)
+    for t in range(len(out)):
+        out[t] *= scale
+
+
 @compiled(parallel=True, fastmath=True, calls=(moves,))
 def moved_sums(
     x: Int32Array,
@@ -55,20 +69,17 @@ def moved_sums(
     climbers to them; `own_images` (m, n_items, n_items) and `own` (m,) of the climbers, not normalised; `weights`
     (m, n_weights, n); `polynomial` w_1, w_2; `which` (n_moves, 3). Cost O(m n_moves n).
     """
-    m, n_moves, n, n_weights, n_items = len(x), len(which), images.shape[1], weights.shape[1], x.shape[1]
+    m, n_moves, n, n_weights = len(x), len(which), images.shape[1], weights.shape[1]
     sums = np.empty((m, n_moves, n_weights))
     for task in prange(m * n_moves):
         climber = task // n_moves
         s = task - climber * n_moves
-        changes = np.empty((2 * n_items + 8, 3), np.int32)
-        count = joins_changed(changes, x[climber], which[s, 0], which[s, 1], which[s, 2])
-        _, after = own_after(changes, count, own_images[climber], own[climber], alike)
-        values = np.sqrt(own[climber]) * similarities[climber]
-        add_changes(values, images, changes, count, n_items)
-        scale = 1.0 / np.sqrt(after)
+        values = np.empty(n)
+        similarities_after(
+            values, x[climber], images, similarities[climber], own_images[climber], own[climber], alike, which[s]
+        )
         for t in range(n):
-            c = scale * values[t]
-            values[t] = c * (polynomial[0] + polynomial[1] * c)
+            values[t] *= polynomial[0] + polynomial[1] * values[t]
         for w in range(n_weights):
             total = 0.0
             for t in range(n):
@@ -107,14 +118,7 @@ def moved_similarities(
     moved = np.empty((len(climber), images.shape[1]))
     for r in prange(len(climber)):
         c = climber[r]
-        changes = np.empty((2 * x.shape[1] + 8, 3), np.int32)
-        count = joins_changed(changes, x[c], which[r, 0], which[r, 1], which[r, 2])
-        _, after = own_after(changes, count, own_images[c], own[c], alike)
-        for t in range(images.shape[1]):
-            moved[r, t] = np.sqrt(own[c]) * similarities[c, t]
-        add_changes(moved[r], images, changes, count, x.shape[1])
-        for t in range(images.shape[1]):
-            moved[r, t] /= np.sqrt(after)
+        similarities_after(moved[r], x[c], images, similarities[c], own_images[c], own[c], alike, which[r])
     return moved
 
 
