@@ -193,10 +193,10 @@ def _evaluate(
     objective: list[Any], driver: Any, task_id: TaskId, permutation: IntArray, settings: Settings
 ) -> Outcome | Part:
     driver.started.remote(task_id, ray.get_runtime_context().get_node_id())
-    threads.limit(max(1, math.floor(settings.num_cpus)))
     reference = objective[0]
     if reference.hex() not in _objectives:
         _objectives.clear()
+        threads.limit(max(1, math.floor(settings.num_cpus)))  # once: it takes a millisecond
         try:
             _objectives[reference.hex()] = cloudpickle.loads(ray.get(reference))
         except Exception as error:
