@@ -41,6 +41,7 @@ from law_ray.latent import LatentHyperparameters
 from law_ray.mixture import MixtureHyperparameters
 from law_ray.normalisation import Normalisation
 from law_ray.permutations import IntArray
+from law_ray.prior_mean import PriorMean
 
 # (decay, signal_variance, noise): the box of the fit. The least noise keeps the Cholesky factor of near-duplicates
 # sound.
@@ -85,13 +86,17 @@ class GaussianProcess:
         hyperparameters: AnyHyperparameters,
         standard_errors: FloatArray | None = None,
         kernel: Form | None = None,
+        prior_mean: PriorMean | None = None,
     ) -> None:
         """`X` (n, n_items) permutations, `y` (n,) raw values and their `standard_errors` (n,), 0 where unknown.
 
-        The kernel is that of the hyperparameters, or another with the same.
+        The kernel is that of the hyperparameters, or another with the same. What a prior mean leaves of the values is
+        what gives the units, and what the hyperparameters are of.
         """
         self.hyperparameters = hyperparameters
-        self.normalise = Normalisation.of(y)
+        self._prior_mean = prior_mean
+        unforeseen = y if prior_mean is None else y - prior_mean(X)
+        self.normalise = Normalisation.of(unforeseen)
         self.form: Form = hyperparameters.kernel if kernel is None else kernel
         self.kernel_values: Any = self.form.table(X.shape[1], hyperparameters)  # by distance
         self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
@@ -100,7 +105,7 @@ class GaussianProcess:
         covariance = self.kernel(X, X)
         covariance[np.diag_indices(len(X))] += hyperparameters.noise + self.normalise.known_noise(standard_errors)
         self._inverse_factor = _inverse(cholesky(covariance, lower=True))
-        self._whitened_y = self._inverse_factor @ (self.normalise(y) - hyperparameters.mean)
+        self._whitened_y = self._inverse_factor @ (self.normalise(unforeseen) - hyperparameters.mean)
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Prior covariance (n, m)."""
@@ -130,11 +135,23 @@ class GaussianProcess:
     def predict(self, permutations: IntArray) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and variance, each (m,), at (m, n_items) permutations."""
         V = self.whiten(permutations)
-        return self.mean_from(V), self.variance_from(V)
+        return self.mean_from(V) + self.prior_mean(permutations), self.variance_from(V)
 
     def mean_from(self, V: FloatArray) -> FloatArray:
-        """Posterior mean (m,) at the points whose `whiten` is V."""
+        """Posterior mean (m,) at the points whose `whiten` is V, without their prior mean."""
         return self.hyperparameters.mean + self._whitened_y @ V
+
+    def prior_mean(self, permutations: IntArray) -> FloatArray | float:
+        """What a proxy of the objective adds to the mean (m,) at (m, n_items) permutations; 0 without one."""
+        return 0.0 if self._prior_mean is None else self.normalise.difference(self._prior_mean(permutations))
+
+    @property
+    def has_prior_mean(self) -> bool:
+        return self._prior_mean is not None
+
+    def decorrelate(self, errors: FloatArray) -> FloatArray:
+        """C^-1 errors, (n, m), which are independent if the errors are those of the values."""
+        return self._inverse_factor @ errors
 
     def variance_from(self, V: FloatArray) -> FloatArray:
         """Posterior variance (m,) at the points whose `whiten` is V."""
@@ -170,7 +187,7 @@ class GaussianProcess:
         inverse_factor[n:, :n] = -corner @ self.unwhiten(V).T
         whitened = np.zeros(m)
         if values is not None:
-            whitened = corner @ (self.normalise(values) - self.mean_from(V))
+            whitened = corner @ (self.normalise(values) - self.prior_mean(permutations) - self.mean_from(V))
         conditioned = copy.copy(self)
         conditioned.__dict__.pop("mean_weights", None)
         conditioned.X = np.concatenate([self.X, permutations])

@@ -35,6 +35,14 @@ class Swaps:
         """Whether they lead from allowed orderings, of positions q (m, n_items), to allowed ones: (m, n_moves)."""
         return constraints.swaps(q, self._a[which], self._b[which])
 
+    def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
+        """The permutations (m, n_moves, n_items) after each move."""
+        after = np.repeat(q[:, None], len(which), axis=1)
+        rows = np.arange(len(which))
+        a, b = self._a[which], self._b[which]
+        after[:, rows, a], after[:, rows, b] = q[:, b], q[:, a]
+        return np.argsort(after, axis=-1)
+
     def sums(
         self, q: Int32Array, distances: Int32Array, weights: FloatArray, table: FloatArray, which: IntArray
     ) -> FloatArray:
@@ -78,8 +86,12 @@ class Moves:
     def allowed(self, constraints: Constraints, q: Int32Array, which: IntArray) -> BoolArray:
         if constraints.empty:
             return np.ones((len(q), len(which)), dtype=bool)
-        after = np.array([[self.after(row, move) for move in which] for row in q])
-        return constraints.allows_positions(after.reshape(-1, q.shape[1])).reshape(len(q), -1)
+        after = self.neighbours(q, which).reshape(-1, q.shape[1])
+        return constraints.allows(after).reshape(len(q), -1)
+
+    def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
+        unmoved = np.arange(q.shape[1])
+        return np.argsort(q, axis=1)[:, [moves.apply(unmoved, move) for move in self._moves[which]]]
 
     def after(self, q: Int32Array, move: int) -> Int32Array:
         return np.argsort(moves.apply(np.argsort(q), self._moves[move])).astype(np.int32)

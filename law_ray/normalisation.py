@@ -29,8 +29,12 @@ class Normalisation:
     def __call__(self, y: FloatArray) -> FloatArray:
         return (y / self.unit - self.location) / self.scale
 
+    def difference(self, difference: FloatArray) -> FloatArray:
+        """Of two raw values, or what is added to them."""
+        return difference / self.unit / self.scale
+
     def known_noise(self, standard_errors: FloatArray | None) -> FloatArray | float:
         """The variances, (n,), of values with these raw standard errors."""
         if standard_errors is None:
             return 0.0
-        return np.minimum(standard_errors / self.unit / self.scale, MAX_STANDARD_ERROR) ** 2
+        return np.minimum(self.difference(standard_errors), MAX_STANDARD_ERROR) ** 2

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
+from law_ray import prior_mean
 from law_ray.choice import ChoiceHyperparameters
 from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
@@ -20,6 +21,7 @@ from law_ray.kernels import FloatArray
 from law_ray.methods import FITS, METHODS
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, validate
+from law_ray.prior_mean import PriorMean, Proxy
 from law_ray.seeding import generator
 from law_ray.taken import Key, Taken, draw_free
 
@@ -58,8 +60,11 @@ class Optimizer:
     orderings `starts`, (m, n_items), m <= n_init; from then on `method` (a name in METHODS) chooses them, most from a
     Gaussian process fitted anew at each ask. `key(permutation)` declares permutations with one key to be one point,
     which is never proposed twice; without it each permutation is its own. Orderings that break the `constraints` are
-    neither proposed nor accepted. Everything follows from `seed` and from what was told, in whatever order it was told.
-    Can be pickled if `key` can.
+    neither proposed nor accepted. `prior_mean(permutations)` foretells the (m,) values of (m, n_items) permutations: a
+    cheap proxy of the objective, right but for its scale and what the values teach. It is called with thousands at
+    once, and weighted as `law_ray.prior_mean` says: a useless one by nothing. Everything follows from `seed` and from
+    what was told, in whatever order it was told.
+    Can be pickled if `key` and `prior_mean` can.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Optimizer:
         key: Key | None = None,
         constraints: Constraints | None = None,
         starts: ArrayLike = (),
+        prior_mean: Proxy | None = None,
     ) -> None:
         if not isinstance(n_items, Integral) or n_items < 2:
             raise InputError(f"n_items is {n_items!r}: give an integer of at least 2")
@@ -88,6 +94,7 @@ class Optimizer:
         self.seed: int = int(seed)
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
+        self.proxy: Proxy | None = prior_mean
         self.model: AnyHyperparameters | None = None  # the last fit
         self.starts: IntArray = self._validated(starts)
         if len(self.starts) > self.n_init:
@@ -137,12 +144,23 @@ class Optimizer:
             part = self._modelled(y)
             standard_errors = np.array([known[i].standard_error for i in part])
             rng = generator(self.seed, "fit", len(self._trials))
-            model = FITS.get(self.method, fit)(X[part], y[part], rng, self.model, standard_errors)
-            given = GaussianProcess(X[part], y[part], model, standard_errors)
+            mean = self._prior_mean(X[part], y[part], standard_errors)
+            unforeseen = y[part] if mean is None else y[part] - mean(X[part])
+            model = FITS.get(self.method, fit)(X[part], unforeseen, rng, self.model, standard_errors)
+            given = GaussianProcess(X[part], y[part], model, standard_errors, prior_mean=mean)
             return given.condition(busy) if len(busy) else given
 
         rng = generator(self.seed, "choose", len(self._trials))
         return State(X, y, round, self._taken, self.constraints, rng, posterior, busy, round == self._round)
+
+    def _prior_mean(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> PriorMean | None:
+        """Its weight hangs on the values and the last fit, so that a resumed run has the same."""
+        if self.proxy is None:
+            return None
+        if self.model is None:
+            return prior_mean.fit(self.proxy, X, y, lambda errors: errors)
+        process = GaussianProcess(X, y, self.model, standard_errors)
+        return prior_mean.fit(self.proxy, X, y, process.decorrelate)
 
     def _modelled(self, y: FloatArray) -> IntArray:
         """Which of the values the model is given, in order: a fit costs O(n^3), and an ask O(n^2) in many places."""

@@ -15,6 +15,7 @@ from law_ray.errors import RunError, UsedUpError
 from law_ray.evaluation import Outcome
 from law_ray.journal import Journal, Record
 from law_ray.optimizer import INITIAL, Optimizer, Trial
+from law_ray.prior_mean import Proxy
 from law_ray.rescore import Repeat, Rescored, contenders, rescored
 from law_ray.settings import Settings
 from law_ray.taken import Key
@@ -47,10 +48,11 @@ class Run:
         objective: Record,
         key: Key | None = None,
         starts: Sequence[Sequence[int]] = (),
+        prior_mean: Proxy | None = None,
     ) -> Self:
         """Begin a run in `folder`. `objective` says what is optimised, so that a resume can tell another one.
 
-        `starts`: orderings for the initial design, see `Optimizer`.
+        `starts`: orderings for the initial design. This, `key` and `prior_mean` are those of `Optimizer`.
         """
         header = {
             "time": time.time(),
@@ -60,17 +62,19 @@ class Run:
             "packages": {name: metadata.version(name) for name in PACKAGES},
             "python": platform.python_version(),
         }
-        return cls(Journal.create(folder, header), settings, _optimizer(settings, key, starts))
+        return cls(Journal.create(folder, header), settings, _optimizer(settings, key, starts, prior_mean))
 
     @classmethod
-    def resume(cls, folder: Path, evals: int | None = None, key: Key | None = None) -> Self:
+    def resume(
+        cls, folder: Path, evals: int | None = None, key: Key | None = None, prior_mean: Proxy | None = None
+    ) -> Self:
         """Take up the run in `folder` where its journal ends; `evals`, if given, is its new budget."""
         journal = Journal(folder)
         records = journal.records.copy()
         settings = settings_of(records)
         if evals is not None:
             settings = dataclasses.replace(settings, evals=evals)
-        run = cls(journal, settings, replayed(records, key))
+        run = cls(journal, settings, replayed(records, key, prior_mean))
         run.repeats, run._due = repeats_of(records)
         journal.append({"type": "resume", "time": time.time(), "evals": settings.evals})
         return run
@@ -226,9 +230,9 @@ def settings_of(records: list[Record]) -> Settings:
     return Settings(**{**records[0]["settings"], **({"evals": budgets[-1]} if budgets else {})})
 
 
-def replayed(records: list[Record], key: Key | None) -> Optimizer:
+def replayed(records: list[Record], key: Key | None, prior_mean: Proxy | None = None) -> Optimizer:
     """An optimiser in the state that a journal's records describe; nothing is fitted anew."""
-    optimizer = _optimizer(settings_of(records), key, records[0].get("starts", ()))
+    optimizer = _optimizer(settings_of(records), key, records[0].get("starts", ()), prior_mean)
     for record in records:
         match record["type"]:
             case "ask":
@@ -261,7 +265,9 @@ def best_of(optimizer: Optimizer, records: list[Record]) -> tuple[Trial, Rescore
     return (optimizer.best, None) if winner is None else (optimizer.trials[winner.trial_id], winner)
 
 
-def _optimizer(settings: Settings, key: Key | None, starts: Sequence[Sequence[int]]) -> Optimizer:
+def _optimizer(
+    settings: Settings, key: Key | None, starts: Sequence[Sequence[int]], prior_mean: Proxy | None
+) -> Optimizer:
     return Optimizer(
         settings.n_items,
         settings.method,
@@ -271,6 +277,7 @@ def _optimizer(settings: Settings, key: Key | None, starts: Sequence[Sequence[in
         key,
         settings.constraints,
         starts,
+        prior_mean,
     )
 
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,19 @@ N_PROMISING = 16  # moves of a climber evaluated exactly at a step
 LEAST_GAIN = 1e-9  # less than the rounding of a score is no gain: a climb could walk a plateau for ever
 
 
+class Bounds(NamedTuple):
+    """Of the moves of some climbers."""
+
+    mean: FloatArray
+    """(m, n_moves)"""
+    variance: FloatArray
+    """(2, m, n_moves): low, high"""
+    given_batch: FloatArray
+    """likewise of the variance given the batch"""
+    prior_mean: FloatArray
+    """(m, n_moves), which is within the mean"""
+
+
 @dataclass(frozen=True)
 class Landscape:
     """What a climb walks on: value(mean, variance, variance given the batch) of each permutation, larger is better.
@@ -49,7 +62,7 @@ class Landscape:
 
     def __call__(self, permutations: IntArray) -> FloatArray:
         """The values (m,) of (m, n_items) permutations; O(n^2) each."""
-        return self.at(self.distances(positions_of(permutations)))
+        return self.at(self.distances(positions_of(permutations)), self.posterior.prior_mean(permutations))
 
     @cached_property
     def points(self) -> Int32Array:
@@ -66,16 +79,18 @@ class Landscape:
         """Which of `points` are those of `given_batch`."""
         return slice(len(self.posterior.X) if self.prior else 0, None)
 
-    def at(self, distances: Int32Array) -> FloatArray:
+    def at(self, distances: Int32Array, prior_mean: FloatArray | float) -> FloatArray:
         """The values (m,) at given distances (m, n) to `points`."""
-        return self.value(*self.moments(distances))
+        return self.value(*self.moments(distances, prior_mean))
 
-    def moments(self, distances: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def moments(
+        self, distances: Int32Array, prior_mean: FloatArray | float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, variance and variance given the batch, each (m,), at given distances (m, n) to `points`."""
         V_data, V = self.whiten(distances)
         variance = self.posterior.variance_from(V_data)
         given_batch = variance if self.given_batch is self.posterior else self.given_batch.variance_from(V)
-        return self.posterior.mean_from(V_data), variance, given_batch
+        return self.posterior.mean_from(V_data) + prior_mean, variance, given_batch
 
     def whiten(self, distances: Int32Array) -> tuple[FloatArray, FloatArray]:
         """The whitened covariances with the points of `posterior`, and with those of `given_batch`."""
@@ -138,7 +153,7 @@ class _Climbers:
         self.q = positions_of(starts)
         self.distances = landscape.distances(self.q)
         occupied = [start in taken for start in starts]
-        self.values = np.where(occupied, -np.inf, landscape.at(self.distances))
+        self.values = np.where(occupied, -np.inf, landscape.at(self.distances, landscape.posterior.prior_mean(starts)))
         # Where in its bounds a variance was found to lie, of the data alone and given the batch.
         self._share = np.array([0.5, 0.5])
 
@@ -188,7 +203,8 @@ class _Climbers:
             return
         Q = np.array([q for _, q in together])
         distances = self._landscape.distances(Q)
-        values = np.where(self._constraints.allows_positions(Q), self._landscape.at(distances), -np.inf)
+        values = self._landscape.at(distances, self._landscape.posterior.prior_mean(_permutation(Q)))
+        values = np.where(self._constraints.allows_positions(Q), values, -np.inf)
         for (climber, q), value, distance in zip(together, values, distances, strict=True):
             if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._taken:
                 self.q[climber], self.values[climber], self.distances[climber] = q, value, distance
@@ -217,8 +233,7 @@ class _Climbers:
             self._move(climber, best[1], best[0], best[2])
         return best is not None
 
-    def _bounds(self, active: IntArray, which: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of every move the mean (m, n_moves), and the bounds of the two variances, each (2, m, n_moves): low, high."""
+    def _bounds(self, active: IntArray, which: IntArray) -> Bounds:
         landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
         n, m = len(posterior.X), len(active)
         V_data, V = landscape.whiten(self.distances[active])
@@ -234,11 +249,15 @@ class _Climbers:
         for V_part, weighted in ((V_data, sums[..., 1]), (V, sums[..., 2])):
             high = prior + np.einsum("ij,ij->j", V_part, V_part)[:, None] - 2.0 * weighted
             variances.append(np.clip([high - slack, high], posterior.least_variance, prior))
-        return posterior.hyperparameters.mean + sums[..., 0], variances[0], variances[1]
+        prior_mean = np.zeros((m, len(which)))
+        if posterior.has_prior_mean:
+            prior_mean[:] = [posterior.prior_mean(after) for after in self._moves.neighbours(q, which)]
+        mean = posterior.hyperparameters.mean + sums[..., 0] + prior_mean
+        return Bounds(mean, variances[0], variances[1], prior_mean)
 
-    def _value(self, bounds: tuple[FloatArray, FloatArray, FloatArray], share: FloatArray) -> FloatArray:
+    def _value(self, bounds: Bounds, share: FloatArray) -> FloatArray:
         """The value of every move, were its variances at these shares of the way between their bounds."""
-        mean, (low, high), (batch_low, batch_high) = bounds
+        mean, (low, high), (batch_low, batch_high), _ = bounds
         return self._landscape.value(
             mean, low + share[0] * (high - low), batch_low + share[1] * (batch_high - batch_low)
         )
@@ -247,14 +266,14 @@ class _Climbers:
         self,
         climbers: IntArray,
         moves: IntArray,
-        bounds: tuple[FloatArray, FloatArray, FloatArray],
+        bounds: Bounds,
         rows: IntArray,
         columns: IntArray,
     ) -> tuple[Int32Array, FloatArray]:
         """Distances (k, n) and exact values (k,) after moves[i] of climbers[i], bounded at (rows[i], columns[i])."""
         distances = self._moves.distances(self.q, self.distances, climbers, moves)
-        mean, *variances = self._landscape.moments(distances)
-        for i, (variance, (low, high)) in enumerate(zip(variances, bounds[1:], strict=True)):
+        mean, *variances = self._landscape.moments(distances, bounds.prior_mean[rows, columns])
+        for i, (variance, (low, high)) in enumerate(zip(variances, (bounds.variance, bounds.given_batch), strict=True)):
             low, width = low[rows, columns], (high - low)[rows, columns]
             wide = width > 1e-12
             if wide.any():

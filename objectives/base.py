@@ -27,6 +27,7 @@ class Objective(Protocol):
     key(permutation) -> hashable: permutations with one key are one point, evaluated once;
     constraints: {"before": [(a, b), ...], "fixed": {item: position}}, the orderings that are allowed;
     starts(count, rng) -> (k <= count, n_items): good orderings to begin with;
+    prior_mean(permutations) -> (m,): a cheap proxy of the values of (m, n_items) permutations (`law_ray.Optimizer`);
     split(k) -> k parts, each part(permutation, rng) -> anything that pickles, and combine(values of the parts) -> the
     value: one evaluation by several tasks, its value the same for every k;
     fingerprint: str, a hash of the data and options behind the values; a run folder written with another is refused;

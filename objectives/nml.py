@@ -20,6 +20,7 @@ from objectives.contingency import BoolArray, FamilyLikelihoods, IntArray
 from objectives.greedy import greedy_orderings
 from objectives.grow_shrink import GrowShrink
 from objectives.knowledge import Edges, Tiers, read_knowledge
+from objectives.oriented import OrientedScore
 from objectives.regret import multinomial_regret, nml_regret
 from objectives.structure import (
     DegreesOfFreedom,
@@ -108,6 +109,7 @@ class NML:
             forbidden = ~required
         self._parent_sets = GrowShrink(self._score, forbidden, required, self.max_parents)
         self._keys: dict[bytes, bytes] = {}
+        self._oriented = OrientedScore(self._score, required)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
@@ -193,6 +195,13 @@ class NML:
         Cost: some seconds (`objectives.greedy`).
         """
         return greedy_orderings(self._parent_sets, count, rng, self.knowledge.precedences())[0]
+
+    @property
+    def prior_mean(self) -> OrientedScore:
+        """The decomposable score of orderings, in nats; only with edges="skeleton", where it is cheap."""
+        if self.skeleton is None:
+            raise AttributeError("prior_mean")
+        return self._oriented
 
     def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, Any]:
         """What an ordering found, ready for JSON; its total is the value of the call with the same generator state.

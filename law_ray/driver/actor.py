@@ -136,14 +136,14 @@ class Driver:
     def _open(self, objective: Any) -> Run:
         """Start the run; or resume it if it is to be, or if an earlier process of this driver has begun it."""
         folder, settings, about, start = self._spec[:4]
-        key = getattr(objective, "key", None)
+        key, prior_mean = (getattr(objective, name, None) for name in ("key", "prior_mean"))
         if about is None or (
             (folder / journal.NAME).exists() and journal.read(folder)[0]["objective"].get("launch") == about["launch"]
         ):
-            return Run.resume(folder, settings.evals, key)
+            return Run.resume(folder, settings.evals, key, prior_mean)
         room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
         own = _good_orderings(objective, settings, room) if start.greedy and room else []
-        return Run.start(folder, settings, about, key, [*start.orderings, *own])
+        return Run.start(folder, settings, about, key, [*start.orderings, *own], prior_mean)
 
     def _work_in_rounds(self, run: Run, evaluations: Evaluations) -> str:
         """Batch after batch, each as large as the cluster is then."""

@@ -63,7 +63,7 @@ class Pool:
         self._sources = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
         self._posterior = posterior
         V_data = posterior.whiten(self._permutations)
-        self._mean = posterior.mean_from(V_data)
+        self._mean = posterior.mean_from(V_data) + posterior.prior_mean(self._permutations)
         self._variance = posterior.variance_from(V_data)
         V = V_data if gauge is posterior else gauge.whiten(self._permutations)
         self._V = np.empty((len(V) + batch_size, len(self._permutations)))

@@ -57,6 +57,16 @@ def test_all_moves_together_lead_to_all_neighbours(form):
     assert found == {tuple(p) for p in around(climber, form).tolist()}
 
 
+@each
+def test_neighbours_of_several_at_once_are_those_of_each_move(form):
+    _, moves = of(form)
+    climbers = sample(9, 3, np.random.default_rng(4))
+    which = np.random.default_rng(5).permutation(moves.all)[:20]
+    found = moves.neighbours(positions_of(climbers), which)
+    for climber, neighbours in zip(climbers, found, strict=True):
+        np.testing.assert_array_equal(neighbours, after_all(moves, climber)[which])
+
+
 @pytest.mark.parametrize("form", [POSITION, MIXED.kernel], ids=["swaps", "all moves"])
 @pytest.mark.parametrize("n_items", [2, 9, 21])
 def test_steps_try_every_move_before_they_repeat_themselves(form, n_items):

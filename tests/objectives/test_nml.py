@@ -110,6 +110,16 @@ def test_factorised_nml_is_no_function_of_the_class_and_keeps_dags_apart() -> No
     assert len({PAPER.key(p) for p in some}) < len({PAPER.dag(p).tobytes() for p in some})
 
 
+def test_a_skeleton_has_a_prior_mean_which_is_the_guiding_score_of_the_dag() -> None:
+    orderings = permutations(PAPER, 5, 2)
+    guide = scores.SCORES["qnml"](TABLE.codes, TABLE.cardinalities)
+    expected = [guide.dag(PAPER.dag(permutation)) for permutation in orderings]
+    np.testing.assert_allclose(PAPER.prior_mean(orderings), expected, rtol=1e-12)
+    again = cloudpickle.loads(cloudpickle.dumps(PAPER))
+    np.testing.assert_array_equal(again.prior_mean(orderings), PAPER.prior_mean(orderings))
+    assert not hasattr(SACHS, "prior_mean")
+
+
 @pytest.mark.parametrize("edges", ["score", "skeleton"])
 def test_what_is_known_of_the_network_holds_in_every_dag(edges: str) -> None:
     names = TABLE.names

@@ -86,3 +86,27 @@ def test_starts_that_raise_are_named(tmp_path, monkeypatch):
 
     with pytest.raises(InputError, match=r"starts failed \(ValueError: no luck\)"):
         law_ray.minimize(Broken(), evals=12, n_init=6, out=tmp_path, progress=False)
+
+
+class Foretold(Displacement):
+    """With a proxy of its own."""
+
+    constraints = {}  # noqa: RUF012
+    starts = None
+
+    def prior_mean(self, permutations):
+        return np.abs(permutations - np.arange(7)).sum(axis=1) / 7
+
+
+def test_the_objectives_prior_mean_guides_the_first_batch_and_a_resumed_run_goes_on_with_it(tmp_path):
+    options = {"n_init": 6, "batch_size": 3, "progress": False, "method": "law-est", "start": "none"}
+    whole = law_ray.minimize(Foretold(), evals=12, out=tmp_path / "whole", **options)
+    assert whole.history.query("round == 1")["value"].min() == 0
+    law_ray.minimize(Foretold(), evals=9, out=tmp_path / "parts", **options)
+    resumed = law_ray.resume(tmp_path / "parts", Foretold(), evals=12)
+    assert resumed.history.drop(columns="seconds").equals(whole.history.drop(columns="seconds"))
+    assert not whole.history.equals(minimize_plainly(tmp_path / "plain", **options).history)
+
+
+def minimize_plainly(folder, **options):
+    return law_ray.minimize(lambda p: float(np.abs(p - np.arange(7)).sum()), 7, evals=12, out=folder, **options)
