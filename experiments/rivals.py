@@ -92,7 +92,9 @@ def law(table: Table, seed: int, evals: int) -> Learned:
     if (folder / journal.NAME).exists():
         result = law_ray.resume(folder, objective, evals=evals, progress=False)
     else:
-        result = law_ray.minimize(objective, evals=evals, n_init=20, batch_size=20, progress=False, out=folder)
+        result = law_ray.minimize(
+            objective, evals=evals, method="law-est", n_init=20, batch_size=20, progress=False, out=folder
+        )
     return Learned(read_dag(folder / "best_dag.csv", table.names), result.seconds_asking + result.seconds_evaluating)
 
 

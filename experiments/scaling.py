@@ -156,6 +156,7 @@ def compared(slots: int, mode: str, seed: int) -> dict[str, Any]:
             evals=EVALS,
             n_init=32,
             batch_size="auto",
+            method="law-est",
             mode=mode,
             seed=seed,
             out=Path(folder) / "run",

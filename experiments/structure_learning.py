@@ -83,7 +83,9 @@ QUICK, QUICK_EFFORT = Path("law-ray-runs") / "structure-learning-quick", Effort(
 
 @click.command()
 @click.option("--networks", multiple=True, type=click.Choice(NETWORKS), default=NETWORKS, show_default=True)
-@click.option("--methods", multiple=True, type=click.Choice(list(METHODS)), default=(*TABLE_2, "law-auto"), show_default=True)
+@click.option(
+    "--methods", multiple=True, type=click.Choice(list(METHODS)), default=(*TABLE_2, "law-auto"), show_default=True
+)
 @click.option("--seeds", type=click.IntRange(0), default=SEEDS, show_default=True, help="How many, from 0.")
 @click.option("--quick", is_flag=True, help="One round of one seed, reported in law-ray-runs.")
 def main(networks: tuple[str, ...], methods: tuple[str, ...], seeds: int, quick: bool) -> None:

@@ -109,7 +109,7 @@ def cli(context: click.Context) -> None:
 @click.option(
     "--batch-size", type=BatchSize(), default="auto", show_default=True, help="auto: as many as fit the CPUs."
 )
-@click.option("--method", default="law-est", show_default=True, help="How to choose a batch, see `law-ray list`.")
+@click.option("--method", default="law-auto", show_default=True, help="How to choose a batch, see `law-ray list`.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--mode", default="sync", show_default=True, help="sync: in rounds; async: refill each free CPU at once.")
 @click.option("--eval-cpus", "num_cpus", type=float, default=1, show_default=True, help="CPUs of one evaluation.")

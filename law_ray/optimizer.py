@@ -70,7 +70,7 @@ class Optimizer:
     def __init__(
         self,
         n_items: int,
-        method: str = "law-est",
+        method: str = "law-auto",
         seed: int = 0,
         n_init: int = 20,
         maximize: bool = False,

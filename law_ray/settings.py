@@ -19,7 +19,7 @@ class Settings:
     n_items: int
     evals: int
     batch_size: int | None = None
-    method: str = "law-est"
+    method: str = "law-auto"
     seed: int = 0
     n_init: int = 20
     maximize: bool = False

@@ -50,7 +50,7 @@ class LAWSearch(Searcher):
         batch_size: int,
         parameter: str = "permutation",
         standard_error: str | None = None,
-        method: str = "law-est",
+        method: str = "law-auto",
         seed: int = 0,
         n_init: int = 20,
         before: Iterable[tuple[int, int]] = (),

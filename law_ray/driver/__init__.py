@@ -60,7 +60,7 @@ def minimize(
     *,
     evals: int,
     batch_size: int | str = "auto",
-    method: str = "law-est",
+    method: str = "law-auto",
     seed: int = 0,
     n_init: int = 20,
     start: ArrayLike | str = "auto",

@@ -180,7 +180,7 @@ def test_only_what_is_missing_is_run_and_quick_leaves_the_results(
         return list(played)
 
     for _ in range(2):
-        assert len(invoke("--quick")) == 4 * 5 and not (tmp_path / "results").exists()
+        assert len(invoke("--quick")) == 4 * 6 and not (tmp_path / "results").exists()
     assert invoke("--networks", "sachs", "--seeds", "1", "--methods", "ga") == [
         Run("sachs", CLIMB, 0),
         Run("sachs", "ga", 0),

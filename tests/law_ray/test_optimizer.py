@@ -1,3 +1,4 @@
+import inspect
 import itertools
 import json
 import math
@@ -14,12 +15,15 @@ from orderings import allowed_orderings
 import law_ray
 from law_ray import InputError, Optimizer
 from law_ray import optimizer as optimizer_module
+from law_ray.cli import cli
 from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
 from law_ray.gp import fit, log_marginal_likelihood
 from law_ray.kernels import position_distances
 from law_ray.methods import METHODS
 from law_ray.permutations import sample
+from law_ray.settings import Settings
+from law_ray.tune import LAWSearch
 
 GAINS = np.random.default_rng(0).normal(size=(12, 12))
 BATCHES = (5, 3, 2, 4)  # with n_init=5: the initial design, then rounds 1 to 3
@@ -254,7 +258,7 @@ def test_method_is_given_the_posterior_of_what_is_told_conditioned_on_what_is_no
 
 
 def test_model_maximises_the_evidence_of_the_told_values_with_their_standard_errors():
-    opt = Optimizer(6, n_init=12)
+    opt = Optimizer(6, "law-est", n_init=12)
     trials = opt.ask(12)
     rng = np.random.default_rng(0)
     for trial in trials[:10]:
@@ -287,7 +291,7 @@ def test_model_is_never_less_likely_than_the_one_before_on_the_same_values():
 
     before = max((fit(X, y, np.random.default_rng(seed)) for seed in range(8)), key=evidence)
     for seed in range(6):
-        opt = Optimizer(n_items, seed=seed)
+        opt = Optimizer(n_items, "law-est", seed=seed)
         opt.add(X, y)
         opt.replay([np.roll(X[0], 1)], 1, asdict(before))
         opt.ask(1)
@@ -367,10 +371,11 @@ def test_maximising_is_minimising_the_negated_values(method):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_optimum_of_a_smooth_objective_is_found_in_few_rounds(seed):
-    goal = np.random.default_rng(seed).permutation(8)  # one of 40,320, among 30
-    opt = Optimizer(8, seed=seed, n_init=10)
-    run(opt, (10, 5, 5, 5, 5), value=lambda p: float(np.abs(np.argsort(p) - np.argsort(goal)).sum()))
+@pytest.mark.parametrize(("method", "rounds"), [("law-est", 4), ("law-auto", 6)])
+def test_optimum_of_a_smooth_objective_is_found_in_few_rounds(method, rounds, seed):
+    goal = np.random.default_rng(seed).permutation(8)  # one of 40,320, among 30 or 40
+    opt = Optimizer(8, method, seed=seed, n_init=10)
+    run(opt, (10, *rounds * (5,)), value=lambda p: float(np.abs(np.argsort(p) - np.argsort(goal)).sum()))
     assert opt.best.value == 0.0
 
 
@@ -607,9 +612,13 @@ def test_importing_the_package_imports_neither_ray_nor_pgmpy_nor_torch_nor_panda
     assert not [name for name in ("ray", "pgmpy", "torch", "pandas") if f"'{name}'" in printed]
 
 
-def test_the_default_method_is_law_est():
-    assert law_ray.Optimizer(5).method == "law-est"
-    assert "law-est" in law_ray.METHODS
+def test_the_default_method_is_law_auto_everywhere():
+    assert law_ray.Optimizer(5).method == "law-auto"
+    for defaults in (law_ray.minimize, Settings, LAWSearch):
+        assert inspect.signature(defaults).parameters["method"].default == "law-auto"
+    (option,) = (parameter for parameter in cli.commands["run"].params if parameter.name == "method")
+    assert option.default == "law-auto"
+    assert {"law-auto", "law-est"} <= set(law_ray.METHODS)
 
 
 def test_permutations_stay_read_only_through_pickle():
@@ -783,7 +792,7 @@ def test_of_many_values_the_model_is_given_the_best_and_some_of_the_others(monke
 
     monkeypatch.setattr(optimizer_module, "fit", spy)
     monkeypatch.setattr(optimizer_module, "MAX_POINTS", 30)
-    opt = Optimizer(7, n_init=50)
+    opt = Optimizer(7, "law-est", n_init=50)
     for trial in opt.ask(50):
         opt.tell(trial.id, objective(trial.permutation), standard_error=float(trial.id))
     opt.ask(1)
