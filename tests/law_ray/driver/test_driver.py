@@ -255,3 +255,21 @@ def test_batches_are_chosen_with_one_blas_thread(tmp_path):
 
     minimize(Keyed(), tmp_path / "run", n_items=None, method="law-est", evals=12)
     assert set((tmp_path / "threads").read_text().split()[10:-12]) == {"1"}  # before and after it is the client's
+
+
+def test_a_run_that_is_resumed_with_a_copy_is_copied_while_it_goes_on(tmp_path):
+    copied = tmp_path / "copy" / journal.NAME
+
+    def sees_the_copy(permutation):
+        deadline = time.monotonic() + (20 if (tmp_path / "resumed").exists() else 0)
+        while not copied.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return float(copied.exists())
+
+    minimize(sees_the_copy, tmp_path / "run", evals=10)
+    (tmp_path / "resumed").touch()
+    result = law_ray.resume(
+        tmp_path / "run", sees_the_copy, evals=12, copy=f"file://{tmp_path / 'copy'}", progress=False
+    )
+    assert result.history["value"].tolist() == [0.0] * 10 + [1.0] * 2
+    assert copied.read_bytes() == (tmp_path / "run" / journal.NAME).read_bytes()
