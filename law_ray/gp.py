@@ -20,6 +20,7 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 |               | weighted kernel              |                                                                     |
 | B, t          | `batch_size`, `round`        |                                                                     |
 | m-hat         | `optimum_estimate`           | EST's estimate of the minimum                                       |
+|               | `prior_mean`                 | what a proxy of the objective adds to the mean, by its weight       |
 | REG_NML       | `regret`                     | nats                                                                |
 
 Everything in this module but the `y` it is given is in units of the normalised values (zero mean, unit variance).
@@ -72,6 +73,8 @@ AnyHyperparameters = Hyperparameters | MixtureHyperparameters | LatentHyperparam
 
 class GaussianProcess:
     """The posterior of f given y = f(X) + noise, f ~ GP(mean, signal_variance k), k the correlations of `kernel`.
+
+    Where there is a prior mean, the process is of what it leaves of f, and predictions add it again.
 
     K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
     `noise` plus, for values that came with a standard error, its square. Held as the inverse of the Cholesky factor C

@@ -10,8 +10,9 @@ from law_ray.errors import UsedUpError
 from law_ray.gp import GaussianProcess, Hyperparameters
 from law_ray.kernels import POSITION
 from law_ray.methods import METHODS
+from law_ray.methods.baselines import ALL_NEIGHBOURS
 from law_ray.mixture import MixtureHyperparameters
-from law_ray.permutations import invert, sample
+from law_ray.permutations import invert, sample, swap_neighbours
 from law_ray.prior_mean import PriorMean
 from law_ray.search import Landscape, climb
 from law_ray.taken import Taken
@@ -117,9 +118,6 @@ def test_a_climb_ends_where_no_neighbour_is_better_by_direct_prediction(model, b
 
 
 def landscape_moves(permutation, model):
-    from law_ray.methods.baselines import ALL_NEIGHBOURS
-    from law_ray.permutations import swap_neighbours
-
     kinds = (swap_neighbours,) if model.kernel is POSITION else ALL_NEIGHBOURS
     return np.concatenate([kind(permutation[None])[0] for kind in kinds])
 
@@ -132,14 +130,12 @@ def asked(method, size=5, n_init=15, **options):
     return optimizer, optimizer.ask(size)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [m for m in METHODS if m not in ("ga", "random") and "local" not in m])
 @pytest.mark.parametrize("maximize", [False, True])
 def test_the_first_batch_of_every_model_begins_near_the_proxys_optimum(method, maximize):
     """Of 15 values the weight is known well enough; without the proxy the batch is far worse."""
     sign = -1.0 if maximize else 1.0
-    optimizer, with_proxy = asked(method, maximize=maximize, prior_mean=lambda p: sign * proxy(p))
-    if optimizer.model is None:
-        return  # no model, no prior mean
+    _, with_proxy = asked(method, maximize=maximize, prior_mean=lambda p: sign * proxy(p))
     _, without = asked(method, maximize=maximize)
     best = [min(objective(trial.permutation[None])[0] for trial in batch) for batch in (with_proxy, without)]
     everywhere = np.sort(objective(sample(N_ITEMS, 100_000, np.random.default_rng(0))))
