@@ -1,5 +1,6 @@
 """Ray Tune: the batches of `Optimizer` as a search algorithm. Needs the extra `tune`."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -151,7 +152,7 @@ class LAWSearch(Searcher):
         state = {
             "version": VERSION,
             "settings": self._settings(),
-            "model": None if model is None else vars(model),
+            "model": None if model is None else dataclasses.asdict(model),
             "trials": [_record(trial) for trial in self.optimizer.trials],
         }
         Path(checkpoint_path).write_text(json.dumps(state, allow_nan=False))

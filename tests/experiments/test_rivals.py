@@ -73,8 +73,8 @@ def test_law_ray_sees_the_same_data_and_is_resumed(tmp_path: Path, monkeypatch: 
         objective.write(order, folder)
         return SimpleNamespace(seconds_asking=1.0, seconds_evaluating=2.0)
 
-    def minimize(objective: Any, *, evals: int, n_init: int, batch_size: int, progress: bool, out: Path) -> Any:
-        assert (n_init, batch_size, progress) == (20, 20, False)
+    def minimize(objective: Any, *, evals: int, out: Path, **options: Any) -> Any:
+        assert options == {"method": "law-est", "n_init": 20, "batch_size": 20, "progress": False}
         return fake("minimize", objective, out, evals)
 
     def resume(out: Path, objective: Any, *, evals: int, progress: bool) -> Any:

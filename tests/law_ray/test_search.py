@@ -108,7 +108,7 @@ def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, seed
     problem = Problem(seed, in_batch=in_batch, prior=prior)
     climbers = _Climbers(problem.landscape, problem.starts, problem.taken, Constraints(9))
     active = np.arange(len(climbers.q))
-    mean, *bounds = climbers._bounds(active, climbers._moves.all)
+    mean, *bounds, _ = climbers._bounds(active, climbers._moves.all)
     for climber in active:
         around = np.array(
             [invert(climbers._moves.after(climbers.q[climber], s).astype(int)) for s in range(mean.shape[1])]
@@ -355,7 +355,7 @@ def test_the_moments_of_every_move_lie_within_their_bounds(model, in_batch, seed
     problem = OtherProblem(model, seed, in_batch=in_batch)
     climbers = _Climbers(problem.landscape, problem.starts[:4], problem.taken, Constraints(9))
     active = np.arange(len(climbers.q))
-    mean, *bounds = climbers._bounds(active, climbers._moves.all)
+    mean, *bounds, _ = climbers._bounds(active, climbers._moves.all)
     for climber in active:
         after = [climbers._moves.after(climbers.q[climber], move) for move in climbers._moves.all]
         around = np.array([invert(q.astype(int)) for q in after])
