@@ -21,7 +21,7 @@ from law_ray.kernels import FloatArray
 from law_ray.methods import FITS, METHODS
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray, validate
-from law_ray.prior_mean import PriorMean, Proxy
+from law_ray.prior_mean import PriorMean, Proxy, proxied
 from law_ray.seeding import generator
 from law_ray.taken import Key, Taken, draw_free
 
@@ -92,9 +92,11 @@ class Optimizer:
             raise InputError(f"the constraints are on {self.constraints.n_items} items: give them for {self.n_items}")
         self.method: str = method
         self.seed: int = int(seed)
+        self.proxy: Proxy | None = prior_mean
+        if self.proxy is not None:  # a bad one is told before anything is evaluated
+            proxied(self.proxy, self.constraints.sample(2, generator(self.seed, "prior mean", 0)))
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
-        self.proxy: Proxy | None = prior_mean
         self.model: AnyHyperparameters | None = None  # the last fit
         self.starts: IntArray = self._validated(starts)
         if len(self.starts) > self.n_init:

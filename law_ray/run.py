@@ -62,7 +62,8 @@ class Run:
             "packages": {name: metadata.version(name) for name in PACKAGES},
             "python": platform.python_version(),
         }
-        return cls(Journal.create(folder, header), settings, _optimizer(settings, key, starts, prior_mean))
+        optimizer = _optimizer(settings, key, starts, prior_mean)  # what it refuses leaves no folder
+        return cls(Journal.create(folder, header), settings, optimizer)
 
     @classmethod
     def resume(

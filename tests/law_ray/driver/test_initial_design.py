@@ -110,3 +110,14 @@ def test_the_objectives_prior_mean_guides_the_first_batch_and_a_resumed_run_goes
 
 def minimize_plainly(folder, **options):
     return law_ray.minimize(lambda p: float(np.abs(p - np.arange(7)).sum()), 7, evals=12, out=folder, **options)
+
+
+class Unforetold(Foretold):
+    def prior_mean(self, permutations):
+        return permutations.sum()
+
+
+def test_a_prior_mean_that_cannot_be_used_is_refused_before_anything_is_evaluated(tmp_path):
+    with pytest.raises(InputError, match="return one finite number for each"):
+        law_ray.minimize(Unforetold(), evals=12, n_init=6, start="none", out=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run" / journal.NAME).exists()
