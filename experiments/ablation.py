@@ -17,10 +17,10 @@ import pandas as pd
 
 from experiments import markdown
 from experiments.benchmark_report import average_ranks, standard_error
-from experiments.benchmark_runs import COLUMNS, N_INIT, RUNS, Budget, Run, best_after, planned, play
+from experiments.benchmark_runs import N_INIT, RUNS, Budget, Run, best_after, complete, planned, play
 from experiments.markdown import plus_minus
 from experiments.speed import machine
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row
 from law_ray import gp, mixture_fit, moves, neighbourhoods
 from law_ray.methods import FITS, METHODS, auto
 from law_ray.methods.law import law_est
@@ -67,13 +67,7 @@ VARIANTS: Mapping[str, list[tuple[Any, str, Any]]] = {
 @click.option("--runs", type=click.IntRange(0, RUNS), default=5, show_default=True)
 def main(runs: int) -> None:
     """Run what is missing, then write the table."""
-    file = RESULTS / "ablation.csv"
-    known = set(read(file, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
-    todo = [run for run in planned(PROBLEMS, VARIANTS, runs) if run not in known]
-    failed = play_all(play_alone, sorted(todo, key=lambda run: run.number), file)
-    (RESULTS / "ablation.md").write_text(report(read(file, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    complete(planned(PROBLEMS, VARIANTS, runs), play_alone, report, RESULTS / "ablation")
 
 
 def play_alone(run: Run) -> list[Row]:

@@ -9,13 +9,16 @@ each round that improved it, as `evaluations:value` separated by spaces.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 import pandas as pd
 
+from experiments.tasks import Row, play_all, read
 from law_ray.kernels import FloatArray
 from law_ray.optimizer import Optimizer
 from law_ray.permutations import IntArray, sample
@@ -102,3 +105,16 @@ def missing(runs: Iterable[Run], rows: pd.DataFrame, fraction: float) -> list[Ru
     """The runs without a row of this budget or a larger one."""
     known = rows.groupby(list(Run._fields))["evaluations"].max().to_dict()
     return [run for run in runs if known.get(run, 0) < PROBLEMS[run.problem].evaluations(fraction)]
+
+
+def complete(
+    runs: Iterable[Run], play_alone: Callable[[Run], list[Row]], report: Callable[[pd.DataFrame], str], stem: Path
+) -> None:
+    """Play the runs without a row in `stem`.csv, the first of each method first, and write the report to `stem`.md."""
+    file = stem.with_suffix(".csv")
+    known = set(read(file, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
+    todo = [run for run in runs if run not in known]
+    failed = play_all(play_alone, sorted(todo, key=lambda run: run.number), file)
+    stem.with_suffix(".md").write_text(report(read(file, COLUMNS)))
+    if failed:
+        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")

@@ -19,10 +19,10 @@ import pandas as pd
 
 from experiments import markdown
 from experiments.benchmark_report import average_ranks, standard_error
-from experiments.benchmark_runs import COLUMNS, N_INIT, RUNS, Budget, Run, best_after, planned, play
+from experiments.benchmark_runs import N_INIT, RUNS, Budget, Run, best_after, complete, planned, play
 from experiments.markdown import plus_minus
 from experiments.speed import machine
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row
 from law_ray.kernels import FloatArray
 from law_ray.permutations import IntArray
 from objectives import load
@@ -139,13 +139,7 @@ def problem(name: str) -> Any:
 @click.option("--runs", type=click.IntRange(0, RUNS), default=5, show_default=True)
 def main(runs: int) -> None:
     """Run what is missing, then write the table."""
-    file = RESULTS / "held_out.csv"
-    known = set(read(file, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
-    todo = [run for run in planned(PROBLEMS, METHODS, runs) if run not in known]
-    failed = play_all(play_alone, sorted(todo, key=lambda run: run.number), file)
-    (RESULTS / "held_out.md").write_text(report(read(file, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    complete(planned(PROBLEMS, METHODS, runs), play_alone, report, RESULTS / "held_out")
 
 
 def play_alone(run: Run) -> list[Row]:
