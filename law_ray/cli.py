@@ -70,15 +70,20 @@ class Amount(click.ParamType[tuple[str, float]]):
             self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx)
 
 
-def _run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that `run` and `resume` share."""
+def _output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Those of all commands that end with an answer."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print only one JSON object on stdout."),
         click.option("--quiet", is_flag=True, help="Show no progress."),
-        click.option("--address", metavar="A", help="Of a Ray cluster to join; by default one is started here."),
     ):
         command = option(command)
     return command
+
+
+_of_a_cluster_to_join = click.option(
+    "--address", metavar="A", help="Of a Ray cluster to join; by default one is started here."
+)
+_of_the_cluster = click.option("--address", default="auto", metavar="A", help="Of the Ray cluster.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -127,7 +132,8 @@ def cli(context: click.Context) -> None:
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
 @click.option("--copy", metavar="URI", help="Keep a copy of the run folder there: s3://, gs:// or file:///.")
 @click.option("--detach", metavar="NAME", help="Let it go on by itself on the cluster, see `attach` and `stop`.")
-@_run_options
+@_of_a_cluster_to_join
+@_output_options
 def run(
     objective: str, options: tuple[str, ...], detach: str | None, quiet: bool, as_json: bool, **settings: Any
 ) -> None:
@@ -157,20 +163,21 @@ def run(
 
 @cli.command()
 @click.argument("name")
-@_run_options
-def attach(name: str, address: str | None, quiet: bool, as_json: bool) -> None:
+@_of_the_cluster
+@_output_options
+def attach(name: str, address: str, quiet: bool, as_json: bool) -> None:
     """Follow the run NAME that was started with --detach, and print its answer."""
     from law_ray.driver import detached, reload, result_of
 
     with _one_way_out(as_json) as tell:
-        spec, reason = detached.attach(name, address or "auto", not quiet)
+        spec, reason = detached.attach(name, address, not quiet)
         black_box = reload(journal.read(spec.folder))
         tell(_answer(result_of(spec.folder, black_box, reason), black_box))
 
 
 @cli.command()
 @click.argument("name")
-@click.option("--address", default="auto", metavar="A", help="Of the Ray cluster.")
+@_of_the_cluster
 def stop(name: str, address: str) -> None:
     """End the run NAME that was started with --detach, so that it can be resumed."""
     from law_ray.driver.detached import stop_detached
@@ -183,7 +190,8 @@ def stop(name: str, address: str) -> None:
 @click.argument("run", metavar="DIR|URI")
 @click.option("--evals", type=int, help="A larger number of evaluations extends a finished run.")
 @click.option("--out", type=FOLDER, metavar="DIR", help="Where a run at a URI goes; by default law-ray-runs/NAME.")
-@_run_options
+@_of_a_cluster_to_join
+@_output_options
 def resume(run: str, evals: int | None, out: Path | None, address: str | None, quiet: bool, as_json: bool) -> None:
     """Continue the run in DIR where it was left, or that of which a copy is at URI."""
     from law_ray.driver import reload
@@ -217,14 +225,13 @@ def draw(folder: Path) -> None:
 @cli.command("list")
 def list_() -> None:
     """List the objectives and the methods."""
+    from law_ray.methods import ABOUT
     from objectives import families
 
-    click.echo("objectives")
-    for name, about in families().items():
-        click.echo(f"  {name:<34}{about}")
-    click.echo("methods")
-    for name in law_ray.METHODS:
-        click.echo(f"  {name}")
+    for what, lines in (("objectives", families()), ("methods", ABOUT)):
+        click.echo(what)
+        for name, about in lines.items():
+            click.echo(f"  {name:<34}{about}")
 
 
 def _key_value(option: str) -> tuple[str, str]:
@@ -282,11 +289,13 @@ def _text(found: dict[str, Any]) -> str:
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         elif isinstance(value, dict):
-            value = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in value.items())
-        elif isinstance(value, float):
-            value = f"{value:.10g}"
-        lines.append(f"{key.replace('_', ' '):<{width}}{value}")
+            value = ", ".join(f"{name.replace('_', ' ')} {_short(number)}" for name, number in value.items())
+        lines.append(f"{key.replace('_', ' '):<{width}}{_short(value)}")
     return "\n".join(lines)
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.10g}" if isinstance(value, float) else value
 
 
 def main() -> None:

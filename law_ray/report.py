@@ -17,10 +17,16 @@ DPI = 150
 
 
 def explain(objective: Any, best: Trial, records: list[journal.Record]) -> dict[str, Any]:
-    """What the objective says of the best trial of a journal's records, ready for JSON; {} if it says nothing."""
-    if not hasattr(objective, "explain"):
-        return {}
-    return objective.explain(best.permutation.copy(), generator(settings_of(records).seed, "evaluate", best.id))
+    """What the objective says of the best trial of a journal's records, ready for JSON; {} if it says nothing.
+
+    Where its items have names, that is at least the ordering by name.
+    """
+    names = getattr(objective, "item_names", None)
+    found = {} if names is None else {"ordering": [names[item] for item in best.permutation]}
+    if hasattr(objective, "explain"):
+        rng = generator(settings_of(records).seed, "evaluate", best.id)
+        found |= objective.explain(best.permutation.copy(), rng)
+    return found
 
 
 def draw_convergence(folder: Path) -> Path:

@@ -41,4 +41,26 @@ METHODS: dict[str, Choose] = {
     "random": random,
 }
 
+ABOUT: dict[str, str] = {
+    "law-est": "LAW-EST, the paper's LAW2ORDER",
+    "law-ei": "LAW with expected improvement",
+    "law-ucb": "LAW with GP-UCB",
+    "law-prior-est": "LAW-EST whose batches are diverse by the prior covariance",
+    "law-prior-ei": "LAW with expected improvement, likewise",
+    "law-auto": "the default: a model that learns what kind of problem it is in, beyond the paper",
+    "q-ei": "expected improvement, each point given that those before it have their predicted mean",
+    "q-est": "EST likewise",
+    "bucb": "GP-BUCB",
+    "dpp-max-est": "one point by EST, the others as diverse as possible",
+    "dpp-sample-est": "the same, the others a random draw that is diverse",
+    "mace-ucb": "at random from the Pareto set of PI, EI and UCB",
+    "mace-est": "the same of PI, EI and EST",
+    "ga": "a genetic algorithm",
+    "local-search": "random swaps, insertions and reversals of the best ordering",
+    "local-search-swap": "random swaps alone",
+    "local-search-insertion": "random insertions alone",
+    "local-search-reversal": "random reversals alone",
+    "random": "random orderings",
+}
+
 FITS: dict[str, Fit] = {"law-auto": choice_fit.fit}  # the others have that of the position kernel

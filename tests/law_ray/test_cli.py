@@ -17,6 +17,9 @@ import numpy as np
 import psutil
 import pytest
 
+from law_ray.methods import METHODS
+from law_ray.settings import Settings
+
 LAW_RAY = Path(sys.executable).with_name("law-ray")
 OBJECTIVE = """
 import numpy as np
@@ -240,8 +243,9 @@ def test_without_a_command_the_help_is_shown(tmp_path):
 
 def test_list_names_the_objectives_and_the_methods(tmp_path):
     listed = law_ray("list", cwd=tmp_path).stdout
-    for name in ("nml:sachs", "nml:alarm", "law-est", "random"):
-        assert name in listed
+    for name in ("nml:sachs", "nml:alarm", *METHODS):
+        assert f"\n  {name} " in listed
+    assert re.findall("^  (.*?)  +the default", listed, re.MULTILINE) == [Settings.method]
 
 
 def test_what_is_known_of_a_users_table_holds_in_the_answer(tmp_path):

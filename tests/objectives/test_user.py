@@ -38,6 +38,16 @@ def test_a_file_is_run_anew_and_hides_no_other_module(tmp_path: Path) -> None:
     assert sys.modules["json"] is json
 
 
+def test_a_module_that_another_hides_is_to_be_named_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("def f(permutation):\n    return 1\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"name your file, json\.py:f"):
+        load("json:f")
+    assert load("json.py:f")(None) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "culprit"),
     [
