@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from experiments import paper, structure_learning
-from experiments.structure_learning import CLIMB, PAPER, Effort, Run, missing, planned, report, search
+from experiments.structure_learning import CLIMB, GUIDED, PAPER, Effort, Run, missing, planned, report, search
 from experiments.tasks import append
 from law_ray.permutations import IntArray, enumerate_all, swap_neighbours
 from law_ray.seeding import generator
@@ -17,7 +17,7 @@ from objectives.nml import NML
 from objectives.structure import dag_from_order
 from objectives.tables import Table
 
-SMALL = Effort(evaluations=60, restarts=3, fresh=2)
+SMALL = Effort(evaluations=60, guided=40, restarts=3, fresh=2)
 
 
 def row_of(run: Run, evaluations: int, score: float = 10.0, found: float = 9.0) -> dict[str, Any]:
@@ -42,6 +42,7 @@ class Recorder:
 
     def __init__(self, objective: NML) -> None:
         self.objective, self.n_items, self.explain = objective, objective.n_items, objective.explain
+        self.prior_mean = objective.prior_mean
         self.asked: list[tuple[tuple[int, ...], Any]] = []
 
     def __call__(self, permutation: IntArray, rng: np.random.Generator) -> Any:
@@ -100,6 +101,16 @@ def test_all_methods_begin_alike_and_seeds_differently(objective: NML) -> None:
         begun.append(recorder.asked[:20])
     assert begun[0] == begun[1]
     assert not {permutation for permutation, _ in begun[0]} >= {permutation for permutation, _ in begun[2]}
+
+
+def test_the_prior_mean_guides_a_run_from_its_first_batch_on(objective: NML) -> None:
+    plain, guided = Recorder(objective), Recorder(objective)
+    search(Run("part", "law-auto", 3), plain, SMALL)
+    rows = search(Run("part", GUIDED, 3), guided, SMALL)
+    assert [row["evaluations"] for row in rows] == [40]
+    assert guided.asked[:20] == plain.asked[:20]  # random ones
+    chosen = [np.mean([value for _, value in recorder.asked[20:40]]) for recorder in (guided, plain)]
+    assert chosen[0] < chosen[1]
 
 
 def test_the_climb_is_the_best_of_its_descents(objective: NML, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +191,7 @@ def test_only_what_is_missing_is_run_and_quick_leaves_the_results(
         return list(played)
 
     for _ in range(2):
-        assert len(invoke("--quick")) == 4 * 6 and not (tmp_path / "results").exists()
+        assert len(invoke("--quick")) == 4 * 7 and not (tmp_path / "results").exists()
     assert invoke("--networks", "sachs", "--seeds", "1", "--methods", "ga") == [
         Run("sachs", CLIMB, 0),
         Run("sachs", "ga", 0),
