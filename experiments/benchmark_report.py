@@ -31,8 +31,8 @@ permutations that all methods share; the paper's figures are of 15. Difference: 
 the sum of their squared standard errors, so that below -2 is better than the paper beyond chance; where the paper's
 figure is of fewer evaluations, ours is taken there as well. Ranks are of the means, 1 for the lowest, averaged over the
 problems; among the paper's nine methods they compare with its own, in which bucb counts where it was run. Seconds:
-processor time of choosing in a run, on one thread. The paper's att48 has distances that are not rounded, some 24
-shorter in a tour.
+processor time of choosing in a run, on one thread, where it was measured. The paper's att48 has distances that are not
+rounded, some 24 shorter in a tour.
 """
 
 

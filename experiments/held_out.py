@@ -96,25 +96,25 @@ def uniform_assignment(name: str, rng: np.random.Generator) -> Problem:
 def assignment_on_a_grid(name: str, rng: np.random.Generator) -> Problem:
     """20 places on a grid of 4 x 5, few and uneven flows, as in the instances of Nugent and of Skorin-Kapov."""
     places = np.stack(np.divmod(np.arange(20), 5), axis=1)
-    distances = np.abs(places[:, None] - places[None]).sum(axis=2)
+    distances = np.abs(places[:, None] - places[None]).sum(axis=2).astype(float)
     flows = symmetric(rng.integers(1, 10, (20, 20)) * (rng.random((20, 20)) < 0.4))
     return QAP(name, None, distances, flows)
 
 
 def linear_ordering(name: str, rng: np.random.Generator) -> Problem:
     """25 items."""
-    return LinearOrdering(name, None, rng.integers(0, 100, (25, 25)))
+    return LinearOrdering(name, None, rng.integers(0, 100, (25, 25)).astype(float))
 
 
 def weighted_tardiness(name: str, rng: np.random.Generator) -> Problem:
     """20 jobs of which most will be late."""
-    times = rng.integers(1, 100, 20)
-    return Tardiness(name, None, times, rng.uniform(0.2, 0.7, 20) * times.sum(), rng.integers(1, 10, 20))
+    times = rng.integers(1, 100, 20).astype(float)
+    return Tardiness(name, None, times, rng.uniform(0.2, 0.7, 20) * times.sum(), rng.integers(1, 10, 20).astype(float))
 
 
-def symmetric(matrix: IntArray) -> IntArray:
+def symmetric(matrix: IntArray) -> FloatArray:
     """The upper triangle twice, the diagonal 0."""
-    upper = np.triu(matrix, 1)
+    upper = np.triu(matrix, 1).astype(float)
     return upper + upper.T
 
 
