@@ -140,10 +140,8 @@ def play(effort: Effort, run: Run) -> list[Row]:
 
 def search(run: Run, objective: Any, effort: Effort) -> list[Row]:
     """A run of a method; the objective is evaluated here, one ordering after another. Seconds are those of choosing."""
-    if run.method == GUIDED:
-        optimizer = Optimizer(objective.n_items, "law-auto", run.seed, N_INIT, prior_mean=objective.prior_mean)
-    else:
-        optimizer = Optimizer(objective.n_items, run.method, run.seed, N_INIT)
+    method, prior_mean = ("law-auto", objective.prior_mean) if run.method == GUIDED else (run.method, None)
+    optimizer = Optimizer(objective.n_items, method, run.seed, N_INIT, prior_mean=prior_mean)
     rows = []
     seconds = 0.0
     trials = optimizer.ask(N_INIT)  # random, and hangs on the seed alone

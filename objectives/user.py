@@ -35,8 +35,8 @@ def find(where: str, attribute: str) -> Any:
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"importing {where} failed ({reason}): correct it there") from error
-    beside = Path(f"{where.replace('.', '/')}.py")
-    if not by_path and beside.is_file() and not beside.samefile(getattr(module, "__file__", None) or sys.executable):
+    beside, found_in = Path(f"{where.replace('.', '/')}.py"), getattr(module, "__file__", None)
+    if not by_path and beside.is_file() and (found_in is None or not beside.samefile(found_in)):
         raise InputError(f"{where} is the name of another module too: name your file, {beside}:{attribute}")
     found: Any = module
     for part in attribute.split("."):
