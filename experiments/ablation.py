@@ -39,6 +39,11 @@ def best_point(state: Any) -> int:
     return int(np.argmin(state.y))
 
 
+def nowhere(state: Any) -> bool:
+    """In place of `basins.on_plateau`."""
+    return False
+
+
 def swaps(n_items: int) -> Any:
     """In place of `moves.all_moves`."""
     found = ALL_MOVES(n_items)
@@ -59,6 +64,7 @@ VARIANTS: Mapping[str, list[tuple[Any, str, Any]]] = {
     "no points that explore": [(auto, "PURPOSES", (auto.IMPROVE, auto.LOCALLY))],
     "points that improve alone": [(auto, "PURPOSES", (auto.IMPROVE,))],
     "the best basin only": [(auto, "incumbent", best_point)],
+    "plateaus like other ground": [(auto, "on_plateau", nowhere)],
     "batches of LAW-EST": [(METHODS, "law-auto", law_est)],
     "LAW-EST": [(METHODS, "law-auto", law_est), (FITS, "law-auto", gp.fit)],
 }
@@ -128,8 +134,8 @@ REPORT = """# What each part of law-auto is worth
 Best values after {evaluations} evaluations, {init} of them random and shared, in batches of five: mean +- standard
 error over {runs} runs. Each line leaves something out or puts something else in its place: the model learns with the
 mixture alone; it is the position kernel, and the search exchanges two items; the search exchanges two items; batches
-have points of fewer purposes; the local search stays at the best point; batches are LAW-EST's, with law-auto's model;
-LAW-EST itself.
+have points of fewer purposes; the local search stays at the best point; batches stay as they are where the best value
+was found again and again; batches are LAW-EST's, with law-auto's model; LAW-EST itself.
 
 {table}"""
 

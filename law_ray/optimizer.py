@@ -138,22 +138,23 @@ class Optimizer:
     def _state(self, known: list[Trial], round: int) -> State:
         X = np.array([trial.permutation for trial in known])
         y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
+        standard_errors = np.array([trial.standard_error for trial in known])
 
         waiting = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
         busy = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
 
         def posterior() -> GaussianProcess:
             part = self._modelled(y)
-            standard_errors = np.array([known[i].standard_error for i in part])
             rng = generator(self.seed, "fit", len(self._trials))
-            mean = self._prior_mean(X[part], y[part], standard_errors)
+            mean = self._prior_mean(X[part], y[part], standard_errors[part])
             unforeseen = y[part] if mean is None else y[part] - mean(X[part])
-            model = FITS.get(self.method, fit)(X[part], unforeseen, rng, self.model, standard_errors)
-            given = GaussianProcess(X[part], y[part], model, standard_errors, prior_mean=mean)
+            model = FITS.get(self.method, fit)(X[part], unforeseen, rng, self.model, standard_errors[part])
+            given = GaussianProcess(X[part], y[part], model, standard_errors[part], prior_mean=mean)
             return given.condition(busy) if len(busy) else given
 
         rng = generator(self.seed, "choose", len(self._trials))
-        return State(X, y, round, self._taken, self.constraints, rng, posterior, busy, round == self._round)
+        joining = round == self._round
+        return State(X, y, standard_errors, round, self._taken, self.constraints, rng, posterior, busy, joining)
 
     def _prior_mean(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> PriorMean | None:
         """Its weight hangs on the values and the last fit, so that a resumed run has the same."""

@@ -15,7 +15,8 @@ def state_of(posterior, best=None, taken=None, constraints=None, seed=0, round=1
     taken = Taken(permutations=X) if taken is None else taken
     constraints = Constraints(X.shape[1]) if constraints is None else constraints
     busy = X[:0] if busy is None else busy
-    return State(X, y, round, taken, constraints, np.random.default_rng(seed), lambda: posterior, busy, joining)
+    rng = np.random.default_rng(seed)
+    return State(X, y, np.zeros(len(X)), round, taken, constraints, rng, lambda: posterior, busy, joining)
 
 
 def state_after(X, y, taken=None, constraints=None, seed=0):
@@ -23,7 +24,8 @@ def state_after(X, y, taken=None, constraints=None, seed=0):
     X = np.asarray(X)
     taken = Taken(permutations=X) if taken is None else taken
     constraints = Constraints(X.shape[1]) if constraints is None else constraints
-    return State(X, np.asarray(y, dtype=float), 1, taken, constraints, np.random.default_rng(seed), _no_model, X[:0])
+    y, rng = np.asarray(y, dtype=float), np.random.default_rng(seed)
+    return State(X, y, np.zeros(len(X)), 1, taken, constraints, rng, _no_model, X[:0])
 
 
 def _no_model():

@@ -1,4 +1,4 @@
-"""Where a local search goes on: from the incumbent, unless that was searched enough."""
+"""Where a local search goes on: from the incumbent, unless that was searched enough; nowhere on a plateau."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from law_ray.methods.state import State
 
 N_SEARCHED = 8  # evaluations an item near a point without a gain, after which its basin was searched enough
 N_RANDOM = 100  # permutations that say how much random ones have in common
+N_EQUAL = 10  # values as good as the best, beyond which it lies on a plateau
 
 
 def incumbent(state: State) -> int:
@@ -31,3 +32,13 @@ def incumbent(state: State) -> int:
                 return int(np.flatnonzero(free & (state.y == state.y[centre]))[-1])
             free &= ~close[centre]
     return int(order[0])
+
+
+def on_plateau(state: State) -> bool:
+    """Whether more than N_EQUAL values are as good as the best one, which counts: within three standard errors.
+
+    Of their difference, that is; a value without a standard error is as good where it is the same. Cost O(n).
+    """
+    best, error = state.y.argmin(), state.standard_errors
+    equal = state.y - state.y[best] <= 3.0 * np.hypot(error, error[best])
+    return int(equal.sum()) > N_EQUAL

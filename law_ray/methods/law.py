@@ -12,7 +12,7 @@ from law_ray.kernels import FloatArray
 from law_ray.methods.sequential import N_SEARCHES, greedy
 from law_ray.methods.state import State
 from law_ray.permutations import IntArray
-from law_ray.search import Landscape, climb
+from law_ray.search import Landscape, Value, climb
 from law_ray.taken import Taken
 
 N_POINTS = 100_000  # permutations behind the optimum estimate, as in the paper: their number matters
@@ -79,8 +79,7 @@ def law(state: State, batch_size: int, acquisition: Acquisition, weight: Weight,
     def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return acquisition(mean, variance)
 
-    def gain(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
-        return np.log(given_batch) + 2.0 * np.log(weight(acquisition(mean, variance)))
+    gain = gain_of(acquisition, weight)
 
     def gains(given_batch: GaussianProcess) -> Landscape:
         return Landscape(state.posterior, given_batch, gain, prior)
@@ -95,6 +94,15 @@ def law(state: State, batch_size: int, acquisition: Acquisition, weight: Weight,
             taken.add(point)
         batch[1:] = _refined(batch[1:], gauge.condition(batch[0][None]), gains, taken, state.constraints)
     return np.array(batch)
+
+
+def gain_of(acquisition: Acquisition, weight: Weight) -> Value:
+    """By how much a point raises the log determinant: log L(x, x | batch) + 2 log w(a(x)) (Equation 2)."""
+
+    def gain(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
+        return np.log(given_batch) + 2.0 * np.log(weight(acquisition(mean, variance)))
+
+    return gain
 
 
 def _refined(

@@ -25,6 +25,8 @@ class State:
     """(n, n_items) evaluated permutations, in the order they were proposed; n >= 1"""
     y: FloatArray
     """(n,) their raw values"""
+    standard_errors: FloatArray
+    """(n,) of the values, 0 where unknown"""
     round: int
     """t, from 1"""
     taken: Taken

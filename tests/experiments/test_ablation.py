@@ -20,7 +20,8 @@ def proposals(variant):
 
 
 @pytest.mark.parametrize(
-    "variant", [v for v in VARIANTS if v not in (WHOLE, "the best basin only", "no latent kernel")]
+    "variant",
+    [v for v in VARIANTS if v not in (WHOLE, "the best basin only", "plateaus like other ground", "no latent kernel")],
 )
 def test_a_variant_proposes_something_else(variant):
     """But for what has no say in the first batch on a flow shop."""
@@ -28,12 +29,13 @@ def test_a_variant_proposes_something_else(variant):
 
 
 def test_a_variant_leaves_everything_as_it_was():
-    before = METHODS.copy(), FITS.copy(), auto.PURPOSES, auto.incumbent, auto.ALL_NEIGHBOURS
+    before = METHODS.copy(), FITS.copy(), auto.PURPOSES, auto.incumbent, auto.ALL_NEIGHBOURS, auto.on_plateau
     whole = proposals(WHOLE)
     for variant in VARIANTS:
         with varied(variant):
             pass
-    assert (METHODS, FITS, auto.PURPOSES, auto.incumbent, auto.ALL_NEIGHBOURS) == before
+    after = METHODS, FITS, auto.PURPOSES, auto.incumbent, auto.ALL_NEIGHBOURS, auto.on_plateau
+    assert after == before
     assert proposals(WHOLE) == whole
     assert proposals("LAW-EST") != whole
 

@@ -10,12 +10,13 @@ from orderings import everything
 from states import state_of
 
 from law_ray import Optimizer
-from law_ray.acquisition import log_ei
+from law_ray.acquisition import est, log_ei, sigmoid_weight
 from law_ray.constraints import Constraints
 from law_ray.gp import GaussianProcess
 from law_ray.methods import auto
-from law_ray.methods.auto import BETA, EXPLORE, IMPROVE, LOCALLY, PURPOSES, law_auto
+from law_ray.methods.auto import BETA, EXPLORE, IMPROVE, LOCALLY, ON_A_PLATEAU, PURPOSES, SPREAD, law_auto
 from law_ray.methods.baselines import ALL_NEIGHBOURS
+from law_ray.methods.basins import N_EQUAL
 from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import sample
 from law_ray.taken import Taken
@@ -55,16 +56,23 @@ def values(state, purpose, before, permutations):
         variance = posterior.condition(before).predict(permutations)[1]
     if purpose == EXPLORE:
         return np.sqrt(BETA * variance) - mean
+    if purpose == SPREAD:
+        given_data = posterior.predict(permutations)[1]
+        return np.log(variance) + 2.0 * np.log(sigmoid_weight(est(mean, given_data, state.best)))
     return log_ei(mean, variance, state.best)
 
 
+@pytest.mark.parametrize("plateau", [False, True])
 @pytest.mark.parametrize("turn", range(len(PURPOSES)))
 @pytest.mark.parametrize("seed", range(4))
-def test_each_point_is_the_best_of_its_purpose_given_those_before_it(turn, seed):
+def test_each_point_is_the_best_of_its_purpose_given_those_before_it(turn, seed, plateau):
     state = problem(seed=seed, turn=turn)  # a space small enough to be searched whole
+    if plateau:
+        state.y[np.argsort(state.y)[: N_EQUAL + 1]] = state.y.min()
+    purposes = ON_A_PLATEAU if plateau else PURPOSES
     batch = law_auto(state, 6)
     for b, point in enumerate(batch):
-        purpose = PURPOSES[(turn + b) % len(PURPOSES)]
+        purpose = purposes[(turn + b) % len(purposes)]
         best = state.X[state.y.argmin()]
         candidates = neighbours(best) if purpose == LOCALLY else everything(6)
         found = values(state, purpose, batch[:b], point[None])[0]

@@ -2,7 +2,7 @@ import numpy as np
 from states import state_of
 
 from law_ray.gp import GaussianProcess
-from law_ray.methods.basins import N_SEARCHED, incumbent
+from law_ray.methods.basins import N_EQUAL, N_SEARCHED, incumbent, on_plateau
 from law_ray.mixture import MixtureHyperparameters
 from law_ray.permutations import sample
 
@@ -76,3 +76,19 @@ def test_random_data_have_an_incumbent():
         X = sample(N_ITEMS, n, rng)
         y = rng.normal(size=n)
         assert incumbent(state_with(X, y)) == int(np.argmin(y))
+
+
+def test_a_plateau_is_more_than_so_many_values_as_good_as_the_best():
+    worse = list(range(1, 30))
+    for equal in (1, N_EQUAL, N_EQUAL + 1, N_EQUAL + 5):
+        X = sample(N_ITEMS, equal + len(worse), np.random.default_rng(7))
+        assert on_plateau(state_with(X, [0.0] * equal + worse)) == (equal > N_EQUAL)
+        assert not on_plateau(state_with(X, [-1e-9] + [0.0] * (equal - 1) + worse))  # the best is by itself
+
+
+def test_values_within_three_standard_errors_are_as_good():
+    X = sample(N_ITEMS, N_EQUAL + 1, np.random.default_rng(8))
+    for difference, found in ((4.9, True), (5.1, False)):  # 3 hypot(1, 4/3) = 5
+        state = state_with(X, [0.0] + [difference] * N_EQUAL)
+        object.__setattr__(state, "standard_errors", np.array([1.0] + [4.0 / 3.0] * N_EQUAL))
+        assert on_plateau(state) == found

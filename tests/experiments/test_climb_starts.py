@@ -1,0 +1,37 @@
+import pandas as pd
+
+from experiments import climb_starts
+from experiments.benchmark_runs import COLUMNS, Budget, Run
+from experiments.climb_starts import METHOD, N_POOL, PROBLEM, RESULTS, play_alone, report
+from experiments.tasks import read
+from law_ray.methods import sequential
+
+
+def test_a_run_has_the_other_number_of_permutations_and_leaves_the_usual_one(monkeypatch):
+    usual, drawn = sequential.N_POOL, []
+    pool = sequential.Pool
+
+    def counted(posterior, gauge, sources, batch_size):
+        drawn.append(len(sources[-1]))
+        return pool(posterior, gauge, sources, batch_size)
+
+    monkeypatch.setattr(sequential, "Pool", counted)
+    monkeypatch.setattr(climb_starts, "BUDGET", Budget(batch_size=2, rounds=2))
+    (row,) = play_alone(Run("fsp:ta001", METHOD, 1, 0))
+    assert drawn == [N_POOL, N_POOL]
+    assert sequential.N_POOL == usual != N_POOL
+    assert row["evaluations"] == 34
+
+
+def test_the_report_compares_runs_that_began_alike():
+    usual = read(RESULTS / "benchmarks.csv", COLUMNS)
+    usual = usual[(usual["problem"] == PROBLEM) & (usual["method"] == METHOD)]
+    lower = usual.assign(curve=[" ".join([curve, f"820:{_last(curve) - 10}"]) for curve in usual["curve"]])
+    text = report(lower.iloc[:6])
+    assert "Of 6 runs that began alike, 20,000 less the other: -10.00 +- 0.00." in text
+    assert f"| {sequential.N_POOL:,} | {len(usual)} |" in text
+    assert "| 20,000 | 6 |" in text
+
+
+def _last(curve: str) -> float:
+    return float(pd.Series(curve.split()).iloc[-1].split(":")[1])
