@@ -257,6 +257,22 @@ def test_method_is_given_the_posterior_of_what_is_told_conditioned_on_what_is_no
     assert sorted(tuple(p) for p in Z.tolist() if np.array(p) in taken) == sorted([*rows(trials), (4, 3, 2, 1, 0)])
 
 
+def test_a_method_is_handed_the_values_and_their_standard_errors(monkeypatch):
+    handed = []
+
+    def spy(state, batch_size):
+        handed.append((state.y.tolist(), state.standard_errors.tolist()))
+        return METHODS["random"](state, batch_size)
+
+    monkeypatch.setitem(METHODS, "spy", spy)
+    opt = Optimizer(6, "spy", n_init=4, maximize=True)
+    for trial, error in zip(opt.ask(4), (0.5, None, 0.25, None), strict=True):
+        if trial.id != 1:
+            opt.tell(trial.id, float(trial.id), standard_error=error)
+    opt.ask(1)
+    assert handed == [([0.0, -2.0, -3.0], [0.5, 0.25, 0.0])]
+
+
 def test_model_maximises_the_evidence_of_the_told_values_with_their_standard_errors():
     opt = Optimizer(6, "law-est", n_init=12)
     trials = opt.ask(12)
