@@ -13,10 +13,10 @@ from law_ray.methods import METHODS as KNOWN
 def test_a_problem_is_the_same_every_time_and_takes_any_ordering(name):
     first, again = problem(name), problem(name)
     assert first.fingerprint == again.fingerprint
-    X = [np.random.default_rng(seed).permutation(first.n_items) for seed in range(5)]
+    X = [np.random.default_rng(seed).permutation(first.n_items) for seed in range(20)]
     values = [first(x) for x in X]
     assert values == [again(x) for x in X]
-    assert len(set(values)) == 5
+    assert len(set(values)) >= 4
     assert np.isfinite(values).all()
 
 
@@ -39,6 +39,14 @@ def test_tardiness_is_its_definition():
         clock += found.times[job]
         total += found.weights[job] * max(0.0, clock - found.due[job])
     assert found(x) == pytest.approx(total)
+
+
+def test_bandwidth_is_its_definition():
+    found = problem("bandwidth")
+    x = np.random.default_rng(0).permutation(found.n_items).tolist()
+    edges = np.argwhere(found.adjacency)
+    assert found(x) == max(abs(x.index(i) - x.index(j)) for i, j in edges)
+    assert 0 < len(edges) == np.count_nonzero(found.adjacency.T)
 
 
 def test_a_run_is_a_row_of_the_whole_budget():
