@@ -32,12 +32,13 @@ def law_auto(state: State, batch_size: int) -> IntArray:
     To improve: x_b = argmax EI with the variance given the batch, which is log L(x, x | x_1..x_b-1) + 2 log w(x) with
     the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)): the
     paper's Equation 2 with a weight that hangs on the batch, and falls as fast as chances do. To improve locally: the
-    same over the value of the incumbent, among its neighbours. So a batch holds some steps of a local search,
-    which leaves a basin that was searched enough for the next (`basins`). To explore: GP-UCB given the batch; a model
-    that can learn the whole objective does so by it. Where the best value was found again and again, all of these would
-    stay on its plateau, of which the model expects improvement for ever. There all points but those that improve
-    spread: by LAW's gain with PI's (best - mu(x)) / sigma(x) as the acquisition and LAW-EST's weight, which is so flat
-    that the variance given the batch decides.
+    same over the value of the incumbent, among its neighbours. So a batch holds some steps of a local search, which
+    leaves a basin that was searched enough for the next (`basins`). To explore: GP-UCB given the batch; a model that
+    can learn the whole objective does so by it. Where the best value was found again and again, all of these would stay
+    on its plateau, of which the model expects improvement for ever. There all points but those that improve spread: by
+    LAW's gain with PI's (best - mu(x)) / sigma(x) as the acquisition and LAW-EST's weight, which is so flat that the
+    variance given the batch decides.
+
     The model is a mixture, or the latent kernel of tours (`choice`). The search walks swaps, insertions and reversals.
     Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
     """
