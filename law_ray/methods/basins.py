@@ -35,9 +35,10 @@ def incumbent(state: State) -> int:
 
 
 def on_plateau(state: State) -> bool:
-    """Whether more than N_EQUAL values are as good as the best one, which counts: within three standard errors.
+    """Whether more than N_EQUAL values, the best one included, are as good as it.
 
-    Of their difference, that is; a value without a standard error is as good where it is the same. Cost O(n).
+    That is, no further from it than three standard errors of the difference; equal to it where these are unknown.
+    Cost O(n).
     """
     best, error = state.y.argmin(), state.standard_errors
     equal = state.y - state.y[best] <= 3.0 * np.hypot(error, error[best])
