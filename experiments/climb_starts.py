@@ -1,4 +1,4 @@
-"""Why LAW-EST ends higher on reC19 here than in the paper: the number of permutations among which its climbs start.
+"""How much of LAW-EST's difference from the paper on reC19 is the number of permutations among which climbs start.
 
 `python -m experiments.climb_starts` runs what is missing, one run a CPU, and writes results/climb_starts.md anew. A
 finished run is a row of results/climb_starts.csv; those with law_ray's own number are in results/benchmarks.csv.
@@ -78,9 +78,10 @@ REPORT = """# Among how many permutations climbs start
 {machine} Regenerate with `python -m experiments.climb_starts`.
 
 LAW-EST on {problem} after {evaluations} evaluations: mean +- standard error of the best values. Its climbs start at the
-best and at some other of the data, and of so many random permutations. With the paper's 20,000 instead of law_ray's
-own number the runs end nearer to the paper's figure, {paper}. Difference: from that, over the root of the sum of the
-squared standard errors.
+best and at some other of the data, and of so many random permutations: 20,000 in the paper, fewer in law_ray, whose
+choosing then takes two thirds of the time. Difference: from the paper's {paper}, over the root of the sum of
+the squared standard errors. The paper's number accounts for a part of the difference; what is left is within two joint
+errors.
 
 {table}
 Of {pairs} runs that began alike, 20,000 less the other: {paired}.
