@@ -136,7 +136,7 @@ error over {runs} runs. Each line leaves something out or puts something else in
 mixture alone; it is the position kernel, and the search exchanges two items; the search exchanges two items; batches
 have points of fewer purposes; the local search stays at the best point; batches stay as they are where the best value
 was found again and again; batches are LAW-EST's, with law-auto's model; LAW-EST itself. What plateaus cost shows where
-they are large, on weighted tardiness (held_out.md) and on esc32a, less on these four.
+they are large, as on weighted tardiness (held_out.md), not on these four.
 
 {table}"""
 

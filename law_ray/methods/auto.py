@@ -51,8 +51,10 @@ def law_auto(state: State, batch_size: int) -> IntArray:
     batch: list[IntArray] = []
     improvement = _improvement(state.best)
     values: dict[str, Value] = {
-        **{IMPROVE: improvement, LOCALLY: improvement},  # the latter where every neighbour is taken
-        **{EXPLORE: _confidence, SPREAD: gain_of(partial(est, optimum_estimate=state.best), sigmoid_weight)},
+        IMPROVE: improvement,
+        LOCALLY: improvement,  # where every neighbour is taken
+        EXPLORE: _confidence,
+        SPREAD: gain_of(partial(est, optimum_estimate=state.best), sigmoid_weight),
     }
     purposes = ON_A_PLATEAU if on_plateau(state) else PURPOSES
     # Counted from the first evaluation, so that batches of one serve all purposes too.

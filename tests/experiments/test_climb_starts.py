@@ -1,7 +1,6 @@
 import pandas as pd
 
-from experiments import climb_starts
-from experiments.benchmark_runs import COLUMNS, Budget, Run
+from experiments.benchmark_runs import COLUMNS, PROBLEMS, Budget, Run
 from experiments.climb_starts import METHOD, N_POOL, PROBLEM, RESULTS, play_alone, report
 from experiments.tasks import read
 from law_ray.methods import sequential
@@ -16,7 +15,7 @@ def test_a_run_has_the_other_number_of_permutations_and_leaves_the_usual_one(mon
         return pool(posterior, gauge, sources, batch_size)
 
     monkeypatch.setattr(sequential, "Pool", counted)
-    monkeypatch.setattr(climb_starts, "BUDGET", Budget(batch_size=2, rounds=2))
+    monkeypatch.setitem(PROBLEMS, "fsp:ta001", Budget(batch_size=2, rounds=2))
     (row,) = play_alone(Run("fsp:ta001", METHOD, 1, 0))
     assert drawn == [N_POOL, N_POOL]
     assert sequential.N_POOL == usual != N_POOL

@@ -13,10 +13,10 @@ from law_ray.methods import METHODS as KNOWN
 def test_a_problem_is_the_same_every_time_and_takes_any_ordering(name):
     first, again = problem(name), problem(name)
     assert first.fingerprint == again.fingerprint
-    X = [np.random.default_rng(seed).permutation(first.n_items) for seed in range(20)]
+    X = [np.random.default_rng(seed).permutation(first.n_items) for seed in range(5)]
     values = [first(x) for x in X]
     assert values == [again(x) for x in X]
-    assert len(set(values)) >= 4
+    assert len(set(values)) == (4 if name == "bandwidth" else 5)  # two of which have the same bandwidth
     assert np.isfinite(values).all()
 
 
