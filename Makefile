@@ -1,29 +1,40 @@
-# `make demo` and `make test` do all their own set-up in .venv.
+# Every command does its own set-up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test check clean
+.PHONY: demo test test-all check wheel clean
 
 demo: .venv/run.stamp
 	$(BIN)/law-ray run nml:sachs --evals 120
 
 test: .venv/dev.stamp
-	$(BIN)/pytest
+	$(BIN)/pytest --durations=10
+
+test-all: .venv/oracles.stamp
+	$(BIN)/pytest --durations=10 -m ""
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+wheel: .venv/dev.stamp
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
 clean:
-	rm -rf .venv
+	rm -rf .venv dist
 
 .venv/run.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(INSTALL) .
 	touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) '.[dev]'
+	touch $@
+
+.venv/oracles.stamp: .venv/dev.stamp
+	$(INSTALL) '.[dev,oracles]'
 	touch $@

@@ -7,7 +7,13 @@ import numpy as np
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = 2) -> str:
-    """A table; fractions get so many digits, and NaN leaves its cell empty."""
+    """Return a Markdown table.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells, row by row. The cell of a NaN is empty.
+        digits: How many decimals a float gets; other values are written as they are.
+    """
 
     def cell(value: Any) -> str:
         if isinstance(value, float):
@@ -19,6 +25,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = 2)
 
 
 def plus_minus(mean: float, error: float, digits: int = 2) -> str:
-    """A mean with its standard error; of NaN nothing."""
+    """Return a mean with its standard error, the mean alone if the error is NaN, or nothing if the mean is NaN."""
     text = "" if np.isnan(mean) else f"{mean:.{digits}f}"
     return text if np.isnan(error) else f"{text} +- {error:.{digits}f}"

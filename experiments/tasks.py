@@ -1,7 +1,7 @@
-"""Long experiments: their runs as Ray tasks, one a CPU and on one thread, and the rows these leave in a file.
+"""Long experiments: their runs as Ray tasks with one CPU and one thread each, and the file that collects their rows.
 
-A run's rows are added when it has finished, so that an experiment that was interrupted begins only those runs again
-that were under way.
+The rows of a run are added when it has finished. An experiment that was interrupted therefore repeats only the runs
+that were still in progress.
 """
 
 import io
@@ -16,18 +16,21 @@ import click
 import pandas as pd
 import ray
 
-from law_ray import threads
+from law_ray.utils import threads
 
 Run = TypeVar("Run")
 Row = dict[str, Any]
-OBJECT_STORE = 100_000_000  # bytes
+OBJECT_STORE = 100_000_000  # bytes; heuristic: close to the least that Ray accepts, since tasks pass little data
 
 
 def play_all(play: Callable[[Run], list[Row]], runs: Sequence[Run], file: Path) -> int:
-    """Call play(run) for each, in this order, on a Ray of its own, and add the rows it returns to the file.
+    """Call play(run) for each run, in this order, and add the rows it returns to the file.
 
-    A run that raises is reported on standard error, and the others go on. Returns how many did. Of no runs nothing is
-    started.
+    The calls are tasks of a local Ray that is started for them, unless there are no runs. If a run raises, the error is
+    printed to stderr and the other runs go on.
+
+    Returns:
+        How many runs raised.
     """
     if not runs:
         return 0
@@ -41,7 +44,7 @@ def play_all(play: Callable[[Run], list[Row]], runs: Sequence[Run], file: Path) 
         object_store_memory=OBJECT_STORE,
         logging_level=logging.ERROR,
     )
-    task: Any = ray.remote(num_cpus=1)(_play_alone)
+    task: Any = ray.remote(num_cpus=1)(_play_on_one_thread)
     waiting = iter(runs)
     running: dict[Any, Run] = {}
     finished = failed = 0
@@ -65,13 +68,13 @@ def play_all(play: Callable[[Run], list[Row]], runs: Sequence[Run], file: Path) 
         ray.shutdown()
 
 
-def _play_alone(play: Callable[[Run], list[Row]], run: Run) -> list[Row]:
+def _play_on_one_thread(play: Callable[[Run], list[Row]], run: Run) -> list[Row]:
     threads.limit(1)
     return play(run)
 
 
 def append(file: Path, rows: Sequence[Row]) -> None:
-    """Add rows to the file, or begin it, floats with three decimals; a last line that was cut gives way."""
+    """Add rows to a CSV file, or create it with a header. Floats get three decimals; a torn last line is cut off."""
     with open(file, "a+b") as lines:
         lines.seek(0)
         whole = lines.read().rfind(b"\n") + 1
@@ -80,7 +83,7 @@ def append(file: Path, rows: Sequence[Row]) -> None:
 
 
 def read(file: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """The rows in a file that has these columns, without a last line that was cut when it was written."""
+    """Return the rows of a CSV file without a torn last line; no rows, with these columns, if there is no file."""
     text = file.read_text() if file.exists() else ""
     whole = text[: text.rfind("\n") + 1]
     return pd.read_csv(io.StringIO(whole)) if whole else pd.DataFrame(columns=list(columns))

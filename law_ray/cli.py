@@ -11,13 +11,29 @@ from typing import Any
 import click
 
 import law_ray
-from law_ray import copies, items, journal, report
 from law_ray.errors import InputError, Interrupted, RunError
-from law_ray.run import best_of, replayed
+from law_ray.runs import backup as backups
+from law_ray.runs import report
+from law_ray.runs.objective import BlackBox, known_objectives
+from law_ray.runs.run import Run
+from law_ray.runs.settings import WHAT, options
+from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
+
+OLD_SPELLINGS = {
+    "init": "n-init",
+    "eval-cpus": "num-cpus",
+    "eval-gpus": "num-gpus",
+    "eval-memory": "memory",
+    "eval-resource": "resources",
+    "fix": "fixed",
+    "rescore": "reevaluations",
+    "copy": "backup",
+}
+"""Options of earlier versions, which are still understood."""
 
 
 class Folder(click.Path):
-    """A folder; `~` is the home here too, since a job's command line goes through no shell that would say so."""
+    """A folder. `~` is the home here too, because a job's command line goes through no shell."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)
@@ -70,8 +86,65 @@ class Amount(click.ParamType[tuple[str, float]]):
             self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx)
 
 
+# How the command line takes an option, where that does not follow from its default.
+FORMS: dict[str, dict[str, Any]] = {
+    "batch_size": {"type": BatchSize(), "default": "auto", "metavar": "auto|N"},
+    "before": {"type": str, "multiple": True, "metavar": "'A<B'"},
+    "fixed": {"type": str, "multiple": True, "metavar": "ITEM=POSITION"},
+    "memory": {"type": Bytes(), "metavar": "4G"},
+    "resources": {"type": Amount(), "multiple": True},
+    "maximize": {"is_flag": True},
+    "timeout": {"type": float, "metavar": "S"},
+    "max_time": {"type": float, "metavar": "S"},
+    "target": {"type": float, "metavar": "V"},
+    "patience": {"type": int, "metavar": "N"},
+    "num_cpus": {"type": float},
+    "num_gpus": {"type": float},
+    "backup": {"type": str, "metavar": "URI"},
+}
+
+
+def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each field of `Settings`, with its name, default and help."""
+    for name, each in reversed(options().items()):
+        form = {"default": each.default, "show_default": each.default is not None, **FORMS.get(name, {})}
+        if form.get("multiple") or form.get("is_flag") or not form["default"]:
+            form["show_default"] = False
+        text = each.metadata["help"] + (" Repeatable." if form.get("multiple") else "")
+        command = click.option(f"--{name.replace('_', '-')}", name, help=text, **form)(command)
+    return command
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows the options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record and isinstance(parameter, click.Option):
+                known = options().get(parameter.name or "")
+                about = known.metadata["group"] if known else GROUPS.get(parameter.name or "", "Other")
+                groups.setdefault(about, []).append(record)
+        for group in sorted(groups, key=[*dict.fromkeys(ORDER), "Other"].index):
+            with formatter.section(group):
+                formatter.write_dl(groups[group])
+
+
+ORDER = [WHAT, *(each.metadata["group"] for each in options().values())]
+GROUPS = {
+    "options": WHAT,
+    "n_items": WHAT,
+    "start": WHAT,
+    "address": options()["num_cpus"].metadata["group"],
+    "detach": options()["num_cpus"].metadata["group"],
+    "out": options()["backup"].metadata["group"],
+}
+"""The groups of the options of `law-ray run` that are not settings."""
+
+
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Those of all commands that end with an answer."""
+    """Add the options of all commands that end with an answer."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print only one JSON object on stdout."),
         click.option("--quiet", is_flag=True, help="Show no progress."),
@@ -81,12 +154,18 @@ def _output_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _of_a_cluster_to_join = click.option(
-    "--address", metavar="A", help="Of a Ray cluster to join; by default one is started here."
+    "--address", metavar="A", help="The address of a Ray cluster to join; by default one is started here."
 )
-_of_the_cluster = click.option("--address", default="auto", metavar="A", help="Of the Ray cluster.")
+_of_the_cluster = click.option("--address", default="auto", metavar="A", help="The address of the Ray cluster.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.group(
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda token: OLD_SPELLINGS.get(token, token),
+    },
+    invoke_without_command=True,
+)
 @click.version_option(law_ray.__version__, prog_name="law-ray")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -95,42 +174,19 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@cli.command()
+@cli.command(cls=GroupedCommand)
 @click.argument("objective")
 @click.option("-o", "options", multiple=True, metavar="KEY=VALUE", help="An option of the objective; repeatable.")
 @click.option("--n-items", type=int, metavar="N", help="Items to order, for a function of your own.")
-@click.option("--maximize", is_flag=True, help="Look for the largest value instead of the least.")
-@click.option("--evals", type=int, default=120, show_default=True, help="Evaluations, initial design included.")
-@click.option("--init", "n_init", type=int, default=20, show_default=True, help="Points to begin with.")
 @click.option(
     "--start",
     default="auto",
-    show_default="the objective's own good orderings",
+    show_default="the orderings that the objective suggests",
     metavar="FILE|none",
-    help="A file of orderings, one a line, that the first points hold too; none: random points alone.",
+    help="A file of orderings, one a line, that the initial design begins with; none: random orderings alone.",
 )
-@click.option("--before", multiple=True, metavar="'A<B'", help="Item A must come before item B; repeatable.")
-@click.option("--fix", multiple=True, metavar="ITEM=POSITION", help="An item's position, from 0; repeatable.")
-@click.option(
-    "--batch-size", type=BatchSize(), default="auto", show_default=True, help="auto: as many as fit the CPUs."
-)
-@click.option("--method", default="law-auto", show_default=True, help="How to choose a batch, see `law-ray list`.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--mode", default="sync", show_default=True, help="sync: in rounds; async: refill each free CPU at once.")
-@click.option("--eval-cpus", "num_cpus", type=float, default=1, show_default=True, help="CPUs of one evaluation.")
-@click.option("--eval-gpus", "num_gpus", type=float, default=0, help="GPUs of one evaluation.")
-@click.option("--eval-memory", "memory", type=Bytes(), default=0, metavar="4G", help="Memory of one evaluation.")
-@click.option("--eval-resource", "resources", type=Amount(), multiple=True, help="Custom resource of Ray; repeatable.")
-@click.option("--split", type=int, default=1, show_default=True, metavar="K", help="Evaluate each ordering as K tasks.")
-@click.option(
-    "--rescore", type=int, default=20, show_default=True, metavar="N", help="Repeats to tell noisy best values apart."
-)
-@click.option("--timeout", type=float, metavar="S", help="Seconds after which an evaluation is stopped and failed.")
-@click.option("--max-time", type=float, metavar="S", help="Stop after this many seconds.")
-@click.option("--target", type=float, metavar="V", help="Stop at a value this good.")
-@click.option("--patience", type=int, metavar="N", help="Stop after N rounds that brought nothing better.")
+@_settings_options
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
-@click.option("--copy", metavar="URI", help="Keep a copy of the run folder there: s3://, gs:// or file:///.")
 @click.option("--detach", metavar="NAME", help="Let it go on by itself on the cluster, see `attach` and `stop`.")
 @_of_a_cluster_to_join
 @_output_options
@@ -138,26 +194,22 @@ def run(
     objective: str, options: tuple[str, ...], detach: str | None, quiet: bool, as_json: bool, **settings: Any
 ) -> None:
     """Optimise OBJECTIVE: nml:sachs, nml:FILE.csv, FILE.py:FUNCTION or package.module:FUNCTION."""
-    from objectives import load
-
-    chosen = dict(_key_value(option) for option in options)
-    black_box = load(objective, **chosen)
-    source = {"name": objective, "options": chosen}
-    about = getattr(black_box, "n_items", settings["n_items"]) or 0, getattr(black_box, "item_names", None)
-    settings["before"] = [items.read_pair(text, *about) for text in settings["before"]]
-    settings["fixed"] = dict(items.read_fixed(text, *about) for text in settings.pop("fix"))
+    black_box = BlackBox.load(objective, dict(_key_value(option) for option in options))
+    items = black_box.n_items(settings["n_items"]), black_box.item_names
+    settings["before"] = [read_pair(text, *items) for text in settings["before"]]
+    settings["fixed"] = dict(read_fixed(text, *items) for text in settings["fixed"])
     if settings["start"] not in ("auto", "none"):
-        settings["start"] = items.read_orderings(Path(settings["start"]), *about)
+        settings["start"] = read_orderings(Path(settings["start"]), *items)
     settings["resources"] = dict(settings["resources"])
     with _one_way_out(as_json) as tell:
         if detach is None:
-            result = law_ray.minimize(black_box, progress=not quiet, source=source, **settings)
+            result = law_ray.minimize(black_box, progress=not quiet, **settings)
             tell(_answer(result, black_box))
-            _check_copy(result)
+            _check_backup(result)
         else:
-            from law_ray.driver import launch  # and Ray with it, once the input is known to be sound
+            from law_ray.driver.api import launch  # and Ray with it, once the input is known to be sound
 
-            out = launch(black_box, detach, source=source, **settings)
+            out = launch(black_box, detach, **settings)
             tell({"name": detach, "out": str(out), "progress": f"law-ray attach {detach}"})
 
 
@@ -167,68 +219,63 @@ def run(
 @_output_options
 def attach(name: str, address: str, quiet: bool, as_json: bool) -> None:
     """Follow the run NAME that was started with --detach, and print its answer."""
-    from law_ray.driver import detached, reload, result_of
+    from law_ray.driver import api, detached
 
     with _one_way_out(as_json) as tell:
         spec, reason = detached.attach(name, address, not quiet)
-        black_box = reload(journal.read(spec.folder))
-        tell(_answer(result_of(spec.folder, black_box, reason), black_box))
+        found = Run.load(spec.folder)
+        black_box = BlackBox.from_record(found.objective)
+        tell(_answer(api.result_of(found, black_box, reason), black_box))
 
 
 @cli.command()
 @click.argument("name")
 @_of_the_cluster
 def stop(name: str, address: str) -> None:
-    """End the run NAME that was started with --detach, so that it can be resumed."""
-    from law_ray.driver.detached import stop_detached
+    """End the run NAME that was started with --detach; it can be resumed."""
+    from law_ray.driver import detached
 
-    spec = stop_detached(name, address)
-    click.echo(f"stopped: every finished evaluation is kept, `law-ray resume {spec.folder}` continues")
+    click.echo(f"stopped: `law-ray resume {detached.stop_detached(name, address).folder}` continues it")
 
 
 @cli.command()
 @click.argument("run", metavar="DIR|URI")
-@click.option("--evals", type=int, help="A larger number of evaluations extends a finished run.")
-@click.option("--out", type=FOLDER, metavar="DIR", help="Where a run at a URI goes; by default law-ray-runs/NAME.")
+@click.option("--evals", type=int, help="A larger budget, to extend the run.")
+@click.option("--out", type=FOLDER, metavar="DIR", help="Where to fetch the run at URI; by default law-ray-runs/NAME.")
 @_of_a_cluster_to_join
 @_output_options
 def resume(run: str, evals: int | None, out: Path | None, address: str | None, quiet: bool, as_json: bool) -> None:
-    """Continue the run in DIR where it was left, or that of which a copy is at URI."""
-    from law_ray.driver import reload
-
-    copy = run if "://" in run else None
-    folder = Path(run).expanduser() if copy is None else copies.fetch(copy, out)
-    black_box = reload(journal.read(folder))
+    """Continue the run in DIR where it was left, or the run whose backup is at URI."""
+    backup = run if "://" in run else None
+    folder = Path(run).expanduser() if backup is None else backups.fetch(backup, out)
+    black_box = BlackBox.from_record(Run.load(folder).objective)
     with _one_way_out(as_json) as tell:
-        result = law_ray.resume(folder, black_box, evals=evals, copy=copy, address=address, progress=not quiet)
+        result = law_ray.resume(folder, black_box, evals=evals, backup=backup, address=address, progress=not quiet)
         tell(_answer(result, black_box))
-        _check_copy(result)
+        _check_backup(result)
 
 
 @cli.command("report")
 @click.argument("folder", type=FOLDER, metavar="DIR")
 def draw(folder: Path) -> None:
     """Draw the run in DIR as PNG: its convergence, its information gain and, where there is one, the network found."""
-    from law_ray.driver import reload
-
-    records = journal.read(folder)
-    click.echo(report.draw_convergence(folder))
-    if gains := report.draw_information_gain(folder):
+    found = Run.load(folder)
+    click.echo(report.draw_convergence(found))
+    if gains := report.draw_information_gain(found):
         click.echo(gains)
-    if records[0]["objective"]["source"] is not None:
-        best, _ = best_of(replayed(records, None), records)
-        found = report.explain(reload(records), best, records)
-        if "edges" in found:
-            click.echo(report.draw_dag(folder, found["ordering"], found["edges"]))
+    if found.objective["source"] is not None:
+        explained = BlackBox.from_record(found.objective).explain(found.best, found.settings.seed)
+        if "edges" in explained:
+            click.echo(report.draw_dag(folder, explained["ordering"], explained["edges"]))
 
 
 @cli.command("list")
 def list_() -> None:
     """List the objectives and the methods."""
-    from law_ray.methods import ABOUT
-    from objectives import families
+    from law_ray.methods.registry import METHODS
 
-    for what, lines in (("objectives", families()), ("methods", ABOUT)):
+    abouts = {name: method.about for name, method in METHODS.items()}
+    for what, lines in (("objectives", known_objectives()), ("methods", abouts)):
         click.echo(what)
         for name, about in lines.items():
             click.echo(f"  {name:<34}{about}")
@@ -241,9 +288,11 @@ def _key_value(option: str) -> tuple[str, str]:
     return key, value
 
 
-def _check_copy(result: law_ray.Result) -> None:
-    if result.behind:
-        raise RunError(f"the run ended, but its copy is behind ({result.behind}): bring {result.out} there yourself")
+def _check_backup(result: law_ray.Result) -> None:
+    if result.backup_error:
+        raise RunError(
+            f"the run ended, but its backup is behind ({result.backup_error}): copy {result.out} there yourself"
+        )
 
 
 @contextlib.contextmanager
@@ -254,33 +303,32 @@ def _one_way_out(as_json: bool) -> Any:
         yield lambda found: print(json.dumps(found) if as_json else _text(found), file=stdout)
 
 
-def _answer(result: law_ray.Result, objective: Any) -> dict[str, Any]:
-    """All that a run found, ready for JSON. Times in seconds, rounds those a model chose."""
-    records = journal.read(result.out)
+def _answer(result: law_ray.Result, objective: BlackBox) -> dict[str, Any]:
+    """Return all that a run found, ready for JSON. Times are in seconds; rounds are those that a model chose."""
+    finished = Run.load(result.out)
     found = {
-        "objective": records[0]["objective"]["name"],
+        "objective": finished.objective["name"],
         "best_value": result.best.value,
         "best_permutation": result.best.permutation.tolist(),
-        **({} if result.rescored is None else {"rescored": result.rescored._asdict()}),
-        **report.explain(objective, result.best, records),
+        **({} if result.reevaluated is None else {"reevaluated": result.reevaluated._asdict()}),
+        **objective.explain(result.best, finished.settings.seed),
         "evaluations": result.evaluations,
-        "failed": int((result.history["state"] == "failed").sum()),
+        "failed": len(finished.failures),
         "rounds": result.rounds,
         "seconds_asking": round(result.seconds_asking, 3),
         "seconds_evaluating": round(result.seconds_evaluating, 3),
         "stopped": result.stop_reason,
         "out": str(result.out),
     }
-    reasons = [record["reason"] for record in records if record["type"] == "fail"]
-    if reasons:
-        found["last_failure"] = reasons[-1]
+    if finished.failures:
+        found["last_failure"] = finished.failures[-1]
     if result.files:
         found["files"] = [str(path) for path in result.files]
     return found
 
 
 def _text(found: dict[str, Any]) -> str:
-    """The answer as aligned lines; the edges of a network as one arrow a line."""
+    """Return the answer as aligned lines; the edges of a network as one arrow a line."""
     width = max(map(len, found)) + 2
     lines = []
     for key, value in found.items():
@@ -299,7 +347,7 @@ def _short(value: Any) -> Any:
 
 
 def main() -> None:
-    """Entry point. Exit 0 on success, 2 on bad usage or input, 1 when the run failed, 130 when interrupted."""
+    """Run the command line. Exit 0 on success, 2 on bad usage or input, 1 when the run failed, 130 if interrupted."""
     warnings.showwarning = lambda message, *_: print(f"law-ray: {message}", file=sys.stderr)
     try:
         sys.exit(cli(standalone_mode=False) or 0)

@@ -1,163 +1,222 @@
 """Ask, tell, fail: the state of one optimisation. No I/O, no Ray, no global state."""
 
-import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from law_ray import prior_mean
-from law_ray.choice import ChoiceHyperparameters
-from law_ray.constraints import Constraints
 from law_ray.errors import InputError, UsedUpError
-from law_ray.gp import AnyHyperparameters, GaussianProcess, Hyperparameters, fit
-from law_ray.kernels import FloatArray
-from law_ray.methods import FITS, METHODS
-from law_ray.methods.state import State
-from law_ray.permutations import IntArray, validate
-from law_ray.prior_mean import PriorMean, Proxy, proxied
-from law_ray.seeding import generator
-from law_ray.taken import Key, Taken, draw_free
+from law_ray.kernels.protocol import Hyperparameters
+from law_ray.methods.context import BatchContext
+from law_ray.methods.registry import METHODS, Method
+from law_ray.models import prior_mean
+from law_ray.models.gp import GaussianProcess
+from law_ray.models.prior_mean import PriorMean, Proxy, evaluate_proxy
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import Exclusions, Key, draw_free
+from law_ray.space.naming import Item, named_constraints, named_orderings
+from law_ray.space.permutations import validate
+from law_ray.trial import ADDED, INITIAL, Trial, finite
+from law_ray.typing import FloatArray, IntArray
+from law_ray.utils.seeding import generator
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INITIAL, ADDED = 0, -1  # rounds that no model chose
-MAX_POINTS = 1_500  # that the model is given: of more, the best half of so many, and others at random
+__all__ = ["INITIAL", "Optimizer", "Trial"]
 
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One permutation and what became of it; a snapshot, which later tells do not change."""
-
-    id: int
-    round: int
-    permutation: IntArray  # (n_items,), read-only
-    state: str = "pending"  # then "told" or "failed"; "added" from the start
-    value: float = math.nan
-    standard_error: float = 0.0
-    seconds: float = math.nan
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        self.permutation.flags.writeable = False
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # a pickle does not keep the flag
+MAX_POINTS = 1_500
+"""The model gets at most so many values (heuristic): half of them the best ones, half a random part of the others."""
 
 
 class Optimizer:
     """Batch Bayesian optimisation over the permutations of `n_items` items.
 
-    Until `n_init` points were asked for or added, and while no value is known, batches are drawn at random, after the
-    orderings `starts`, (m, n_items), m <= n_init; from then on `method` (a name in METHODS) chooses them, most from a
-    Gaussian process fitted anew at each ask. `key(permutation)` declares permutations with one key to be one point,
-    which is never proposed twice; without it each permutation is its own. Orderings that break the `constraints` are
-    neither proposed nor accepted. `prior_mean(permutations)` foretells the (m,) values of (m, n_items) permutations: a
-    cheap proxy of the objective, right but for its scale and what the values teach. It is called with thousands at
-    once, and weighted as `law_ray.prior_mean` says: a useless one by nothing. Everything follows from `seed` and from
-    what was told, in whatever order it was told.
-    Can be pickled if `key` and `prior_mean` can.
+    Until `n_init` points were asked for or added, and while no value is known, batches begin with the orderings of
+    `start`, and then are random. After that, `method` chooses them, in most cases with a Gaussian process that is
+    refitted at each ask. The proposals depend only on `seed`, on the sizes of the batches, and on what was told before
+    each ask, in whatever order it was told. An optimizer can be pickled if `key` and `prior_mean` can.
+
+    Args:
+        n_items: The number of items, at least 2.
+        method: A name in METHODS, or a `Method` of your own.
+        seed: The seed of all random choices.
+        n_init: The number of points of the initial design.
+        maximize: Whether larger values are better.
+        key: Permutations with equal key(permutation) are one point, which is never proposed twice. Without it, each
+            permutation is a point of its own.
+        constraints: Orderings that violate them are neither proposed nor accepted.
+        start: (m, n_items) orderings that the initial design begins with, m <= n_init.
+        prior_mean: A cheap proxy of the objective: prior_mean(permutations) predicts the (m,) values of (m, n_items)
+            permutations, up to scale and offset. The model learns its weight, 0 if it is of no use, and the difference
+            (`law_ray.models.prior_mean`). It is called with thousands of permutations at once.
+        before: Pairs (a, b), in addition to the constraints: item a must come before item b.
+        fixed: {item: position}, in addition to the constraints.
+        item_names: The (n_items,) names by which `before`, `fixed` and `start` may refer to items, besides numbers.
+
+    Raises:
+        InputError: An argument is invalid. The message names it.
+
+    Example:
+        >>> optimizer = Optimizer(5, seed=1, n_init=10)
+        >>> for _ in range(5):
+        ...     for trial in optimizer.ask(10):
+        ...         optimizer.tell(trial.id, sum(abs(item - k) for k, item in enumerate(trial.permutation)))
+        >>> optimizer.best.value, optimizer.best.permutation.tolist()
+        (0.0, [0, 1, 2, 3, 4])
     """
 
     def __init__(
         self,
         n_items: int,
-        method: str = "law-auto",
+        method: str | Method = "law-auto",
         seed: int = 0,
         n_init: int = 20,
         maximize: bool = False,
         key: Key | None = None,
         constraints: Constraints | None = None,
-        starts: ArrayLike = (),
+        start: ArrayLike | Sequence[Sequence[Item]] = (),
         prior_mean: Proxy | None = None,
+        before: Iterable[tuple[Item, Item]] = (),
+        fixed: Mapping[Any, int] | Iterable[tuple[Item, int]] = (),
+        item_names: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(n_items, Integral) or n_items < 2:
             raise InputError(f"n_items is {n_items!r}: give an integer of at least 2")
-        if method not in METHODS:
+        if isinstance(method, str) and method not in METHODS:
             raise InputError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
         for name, number in (("seed", seed), ("n_init", n_init)):
             if not isinstance(number, Integral) or number < 0:
                 raise InputError(f"{name} is {number!r}: give an integer of at least 0")
         self.n_items: int = int(n_items)
-        self.constraints: Constraints = Constraints(self.n_items) if constraints is None else constraints
-        if self.constraints.n_items != self.n_items:
-            raise InputError(f"the constraints are on {self.constraints.n_items} items: give them for {self.n_items}")
-        self.method: str = method
+        if constraints is not None and constraints.n_items != self.n_items:
+            raise InputError(f"the constraints are on {constraints.n_items} items: give them for {self.n_items}")
+        given = (constraints.before, constraints.fixed) if constraints is not None else ((), ())
+        self.constraints: Constraints = named_constraints(
+            self.n_items, [*given[0], *before], [*given[1], *dict(fixed).items()], item_names
+        )
+        self.method: str | Method = method
         self.seed: int = int(seed)
         self.proxy: Proxy | None = prior_mean
-        if self.proxy is not None:  # a bad one is told before anything is evaluated
-            proxied(self.proxy, self.constraints.sample(2, generator(self.seed, "prior mean", 0)))
+        if self.proxy is not None:  # refuse an unusable one before anything is evaluated
+            evaluate_proxy(self.proxy, self.constraints.sample(2, generator(self.seed, "prior mean", 0)))
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
-        self.model: AnyHyperparameters | None = None  # the last fit
-        self.starts: IntArray = self._validated(starts)
-        if len(self.starts) > self.n_init:
-            raise InputError(f"{len(self.starts)} starts do not fit an initial design (n_init) of {n_init}: enlarge it")
+        self.model: Hyperparameters | None = None  # the last fit
+        self.start: IntArray = self._validated(named_orderings(_listed("start", start), self.n_items, item_names))
+        if len(self.start) > self.n_init:
+            raise InputError(
+                f"start has {len(self.start)} orderings, more than the initial design (n_init) of {n_init}: enlarge it"
+            )
         self._round: int = INITIAL
         self._trials: list[Trial] = []  # by id
         self._pending_ids: set[int] = set()
-        self._taken: Taken = Taken(key)
+        self._excluded: Exclusions = Exclusions(key)
 
-    def ask(self, batch_size: int, joining: bool = False) -> list[Trial]:
-        """Propose exactly `batch_size` new points; each must be told or failed later.
+    def ask(self, batch_size: int, continue_round: bool = False) -> list[Trial]:
+        """Propose new points; each must be told or failed later.
 
-        Points still pending, and failed ones, are conditioned on with their predicted mean. If `joining`, the points
-        join the round of the last ask instead of making one of their own, which is how a freed worker is given work:
-        LAW then chooses the next points of a batch and not the first, the acquisition's maximum. Raises UsedUpError
-        when fewer points are left. Cost of a model-based ask: a fit, O(n^3), and the method's choice; of more than
-        MAX_POINTS values the model is given a part, the best among them.
+        The model is conditioned on points that are pending or failed, as if they had their predicted mean. Cost of a
+        model-based ask: a fit, O(n^3), and the method's choice. Beyond MAX_POINTS values, the model gets a part of them
+        that includes the best.
+
+        Args:
+            batch_size: The number of points; exactly so many are returned.
+            continue_round: Whether the points belong to the round of the last ask instead of a new one, as when a
+                worker becomes free. LAW then chooses further points of a batch, without the acquisition's maximum,
+                which is the first of each batch.
+
+        Raises:
+            InputError: The batch size is not an integer of at least 1.
+            UsedUpError: Fewer points are left.
         """
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"the batch size is {batch_size!r}: give an integer of at least 1")
-        left = math.factorial(self.n_items) - len(self._taken)
+        left = math.factorial(self.n_items) - len(self._excluded)
         if batch_size > left:
             raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left")
-        # One thread for BLAS: its results hang on the number, and its waiting threads would hinder the compiled loops.
+        # BLAS gets one thread: its results depend on their number, and waiting ones would slow the compiled loops.
         with _blas().limit(limits=1, user_api="blas"):
-            return self._ask(int(batch_size), self._round + (not joining))
+            return self._ask(int(batch_size), self._round + (not continue_round))
+
+    def ask_up_to(self, batch_size: int, continue_round: bool = False, evals: int | None = None) -> list[Trial]:
+        """Propose at most `batch_size` points: fewer when the budget or the space is nearly used up, and then none.
+
+        Until the initial design is complete, the rest of it is proposed as one batch.
+
+        Args:
+            batch_size: The largest number of points after the initial design.
+            continue_round: As for `ask`.
+            evals: The largest number of trials in all, added and failed ones included.
+        """
+        done = len(self._trials)
+        size = self.n_init - done if done < self.n_init else batch_size
+        size = size if evals is None else min(size, evals - done)
+        while size > 0:
+            try:
+                return self.ask(size, continue_round)
+            except UsedUpError:
+                size //= 2
+        return []
 
     def _ask(self, batch_size: int, round: int) -> list[Trial]:
         initial = len(self._trials) < self.n_init
         known = [trial for trial in self._trials if trial.state in ("told", "added")]
         if initial or not known:
-            permutations = self._draw(batch_size, self.starts if initial else self.starts[:0])
+            permutations = self._draw(batch_size, self.start if initial else self.start[:0])
             return self._enter(permutations, INITIAL if initial else round)
-        state = self._state(known, round)
-        permutations = METHODS[self.method](state, batch_size)
-        self.model = state.fitted or self.model  # only now: a refused ask leaves no trace
-        return self._enter(permutations, state.round)
+        context = self._context(known, round)
+        permutations = self._method.choose(context, batch_size)
+        if context.process is not None:
+            self.model = context.process.hyperparameters  # only now, so that a refused ask changes nothing
+        return self._enter(permutations, round)
 
-    def _state(self, known: list[Trial], round: int) -> State:
+    @property
+    def _method(self) -> Method:
+        return METHODS[self.method] if isinstance(self.method, str) else self.method
+
+    def _context(self, known: list[Trial], round: int) -> BatchContext:
+        """Return what the method chooses from, with its model fitted if it has one."""
         X = np.array([trial.permutation for trial in known])
         y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
         standard_errors = np.array([trial.standard_error for trial in known])
-
         waiting = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
         busy = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
+        process = self._fitted(X, y, standard_errors)
+        if process is not None and len(busy):
+            process = process.condition(busy)
+        return BatchContext(
+            X=X,
+            y=y,
+            standard_errors=standard_errors,
+            round=round,
+            excluded=self._excluded,
+            constraints=self.constraints,
+            rng=generator(self.seed, "choose", len(self._trials)),
+            busy=busy,
+            process=process,
+            continue_round=round == self._round,
+        )
 
-        def posterior() -> GaussianProcess:
-            part = self._modelled(y)
-            rng = generator(self.seed, "fit", len(self._trials))
-            mean = self._prior_mean(X[part], y[part], standard_errors[part])
-            unforeseen = y[part] if mean is None else y[part] - mean(X[part])
-            model = FITS.get(self.method, fit)(X[part], unforeseen, rng, self.model, standard_errors[part])
-            given = GaussianProcess(X[part], y[part], model, standard_errors[part], prior_mean=mean)
-            return given.condition(busy) if len(busy) else given
-
-        rng = generator(self.seed, "choose", len(self._trials))
-        joining = round == self._round
-        return State(X, y, standard_errors, round, self._taken, self.constraints, rng, posterior, busy, joining)
+    def _fitted(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> GaussianProcess | None:
+        """Fit the method's model and return the process given the data; None for a method without a model."""
+        if self._method.model is None:
+            return None
+        part = self._modelled(y)
+        X, y, standard_errors = X[part], y[part], standard_errors[part]
+        rng = generator(self.seed, "fit", len(self._trials))
+        mean = self._prior_mean(X, y, standard_errors)
+        unexplained = y if mean is None else y - mean(X)
+        hyperparameters = self._method.model.fit(X, unexplained, rng, self.model, standard_errors)
+        return GaussianProcess(X, y, hyperparameters, standard_errors, mean)
 
     def _prior_mean(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> PriorMean | None:
-        """Its weight hangs on the values and the last fit, so that a resumed run has the same."""
+        """Return the weighted proxy. It depends only on the values and the last fit, so a resumed run has it too."""
         if self.proxy is None:
             return None
         if self.model is None:
@@ -166,7 +225,7 @@ class Optimizer:
         return prior_mean.fit(self.proxy, X, y, process.decorrelate)
 
     def _modelled(self, y: FloatArray) -> IntArray:
-        """Which of the values the model is given, in order: a fit costs O(n^3), and an ask O(n^2) in many places."""
+        """Return the indices of the values that the model gets, in ascending order: all, or MAX_POINTS of them."""
         if len(y) <= MAX_POINTS:
             return np.arange(len(y))
         best, others = np.split(np.argsort(y, kind="stable"), [MAX_POINTS // 2])
@@ -174,49 +233,73 @@ class Optimizer:
         return np.sort(np.concatenate([best, rng.choice(others, MAX_POINTS - len(best), replace=False)]))
 
     def _draw(self, batch_size: int, first: IntArray) -> IntArray:
-        """Those of `first` that are free, and then random permutations."""
-        taken = self._taken.copy()
+        """Return `batch_size` permutations: the free ones of `first`, and then random ones."""
+        excluded = self._excluded.copy()
         chosen: list[IntArray] = []
         for permutation in first:
-            if len(chosen) < batch_size and permutation not in taken:
-                taken.add(permutation)
+            if len(chosen) < batch_size and permutation not in excluded:
+                excluded.add(permutation)
                 chosen.append(permutation)
         if len(chosen) < batch_size:
             rng = generator(self.seed, "draw", len(self._trials))
-            chosen.extend(draw_free(self.constraints, batch_size - len(chosen), taken, rng))
+            chosen.extend(draw_free(self.constraints, batch_size - len(chosen), excluded, rng))
         return np.array(chosen)
 
     def replay(self, permutations: ArrayLike, round: int, model: dict[str, Any] | None) -> list[Trial]:
-        """Enter a batch that was asked for earlier, and the model fitted for it; nothing is fitted anew."""
+        """Enter a batch that was asked for earlier, as a journal stores it, without fitting anything.
+
+        Args:
+            permutations: (m, n_items) the batch.
+            round: Its round.
+            model: The record of the hyperparameters that were fitted for it, if any.
+        """
         if model is not None:
-            self.model = ChoiceHyperparameters.of(model) if "mixture" in model else Hyperparameters(**model)
+            assert self._method.model is not None
+            self.model = self._method.model.read(model)
         return self._enter(self._validated(permutations), round)
 
     def tell(self, trial_id: int, value: float, standard_error: float | None = None, seconds: float = math.nan) -> None:
-        """Report the finite value of a pending trial, its standard error if known, and the seconds it took."""
-        trial = self._pending(trial_id)
-        error = _finite("the standard error", 0.0 if standard_error is None else standard_error)
-        if error < 0:
-            raise InputError(f"the standard error of trial {trial_id} is {error}: give at least 0")
-        value = _finite(f"the value of trial {trial_id}", value)
-        self._end(trial, state="told", value=value, standard_error=error, seconds=seconds)
+        """Report the value of a pending trial.
+
+        Args:
+            trial_id: Its id.
+            value: A finite number.
+            standard_error: The standard error of the value, if known.
+            seconds: How long the evaluation took.
+
+        Raises:
+            InputError: The trial is unknown or not pending, or the value or its standard error is invalid.
+        """
+        self._end(self._pending(trial_id).told(value, standard_error, seconds))
 
     def fail(self, trial_id: int, reason: str, seconds: float = math.nan) -> None:
-        """Report that a pending trial has no value: it is never proposed again."""
-        self._end(self._pending(trial_id), state="failed", reason=reason, seconds=seconds)
+        """Report that a pending trial has no value. It is never proposed again.
+
+        Raises:
+            InputError: The trial is unknown or not pending.
+        """
+        self._end(self._pending(trial_id).failed(reason, seconds))
 
     def add(self, permutations: ArrayLike, values: ArrayLike) -> None:
-        """Enter (m, n_items) permutations and their (m,) values that are known already; they count towards n_init."""
+        """Enter (m, n_items) permutations whose (m,) values are already known. They count towards n_init.
+
+        Raises:
+            InputError: A permutation or a value is invalid; then none is entered.
+        """
         rows = self._validated(permutations)
-        finite = [_finite(f"value {i}", value) for i, value in enumerate(_listed("values", values))]
-        if len(finite) != len(rows):
-            raise InputError(f"{len(rows)} permutations were added with {len(finite)} values: give one each")
-        for permutation, value in zip(rows, finite, strict=True):
+        known = [finite(f"value {i}", value) for i, value in enumerate(_listed("values", values))]
+        if len(known) != len(rows):
+            raise InputError(f"{len(rows)} permutations were added with {len(known)} values: give one each")
+        for permutation, value in zip(rows, known, strict=True):
             self._append(Trial(len(self._trials), ADDED, permutation, "added", value))
 
     @property
     def best(self) -> Trial:
-        """The trial with the best value, the earliest of equals. Raises InputError when no value is known."""
+        """The trial with the best value, the earliest among equals.
+
+        Raises:
+            InputError: No value is known yet.
+        """
         known = [trial for trial in self._trials if trial.state in ("told", "added")]
         if not known:
             raise InputError("there is no best trial: no value was told yet")
@@ -229,12 +312,15 @@ class Optimizer:
 
     @property
     def pending(self) -> list[Trial]:
-        """The trials asked for that were neither told nor failed, by id."""
+        """The trials that were asked for and neither told nor failed, by id."""
         return [self._trials[i] for i in sorted(self._pending_ids)]
 
     @property
     def history(self) -> "pd.DataFrame":
-        """One row a trial: id round permutation value state seconds. Round 0 is the initial design, -1 were added."""
+        """A row for each trial: id round permutation value state seconds.
+
+        Round 0 is the initial design, and round -1 holds the values that were added.
+        """
         import pandas as pd  # 0.4 s, and workers import this package
 
         columns: dict[str, Any] = {name: [getattr(t, name) for t in self._trials] for name in ("id", "round")}
@@ -244,8 +330,8 @@ class Optimizer:
         return pd.DataFrame(columns)
 
     def key(self, permutation: IntArray) -> Hashable:
-        """What makes two permutations one point."""
-        return self._taken.key(permutation)
+        """Return the key of a permutation. Permutations with equal keys are one point."""
+        return self._excluded.key(permutation)
 
     def _enter(self, permutations: IntArray, round: int) -> list[Trial]:
         self._round = round
@@ -255,13 +341,13 @@ class Optimizer:
         return self._trials[first:]
 
     def _append(self, trial: Trial) -> None:
-        self._taken.add(trial.permutation)
+        self._excluded.add(trial.permutation)
         self._trials.append(trial)
         if trial.state == "pending":
             self._pending_ids.add(trial.id)
 
-    def _end(self, trial: Trial, **outcome: Any) -> None:
-        self._trials[trial.id] = dataclasses.replace(trial, **outcome)
+    def _end(self, trial: Trial) -> None:
+        self._trials[trial.id] = trial
         self._pending_ids.remove(trial.id)
 
     def _validated(self, permutations: ArrayLike) -> IntArray:
@@ -283,15 +369,6 @@ class Optimizer:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _finite(what: str, number: float) -> float:
-    try:
-        if isinstance(number, Real) and math.isfinite(number):
-            return float(number)
-    except OverflowError:  # an integer beyond the floats
-        pass
-    raise InputError(f"{what} is {number!r}: give a finite number")
 
 
 def _listed(what: str, values: ArrayLike) -> list[Any]:

@@ -1,9 +1,8 @@
 """Ray Tune: the batches of `Optimizer` as a search algorithm. Needs the extra `tune`."""
 
-import dataclasses
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +10,43 @@ from ray.tune.search import Searcher
 from ray.tune.search.variant_generator import parse_spec_vars
 from ray.tune.utils import flatten_dict
 
-from law_ray.constraints import Constraints
-from law_ray.errors import InputError, UsedUpError
-from law_ray.evaluation import Outcome, checked
+from law_ray.errors import InputError
 from law_ray.optimizer import Optimizer, Trial
-from law_ray.permutations import IntArray
+from law_ray.runs.evaluation import Outcome, checked
+from law_ray.space.exclusions import Key
+from law_ray.space.naming import Item
 
-VERSION = 1  # of what `save` writes
+VERSION = 1
+"""Of what `save` writes."""
 
 Config = dict[str, Any]
 
 
 class LAWSearch(Searcher):
-    """Search for the best permutation of `n_items` items; give it as `search_alg` to `tune.TuneConfig`.
+    """A search algorithm of Ray Tune for the best permutation: give it as `search_alg` to `tune.TuneConfig`.
 
     Each trial's config holds the permutation as a list under the name `parameter`, beside the constants of the
-    param_space. metric and mode ("min" or "max") may come from TuneConfig instead where a param_space is given: without
-    one, Tune does not pass them on. standard_error: the metric that holds the standard error of the value, if any.
+    param_space. The initial design of `n_init` points is one batch. From then on `batch_size` points are chosen at
+    once, when all earlier trials have ended. With `max_concurrent_trials`, or a ConcurrencyLimiter, of more than
+    batch_size they are chosen as soon as so many may run, given the trials that are running; batch_size=1 then keeps
+    every slot busy. A trial that fails, or reports no finite value, is not proposed again. The search ends when no
+    permutation is left. Its state is in the attribute `optimizer`.
 
-    The initial design of `n_init` points is one batch; from then on `batch_size` points are chosen at once, when all
-    earlier trials have ended. With `max_concurrent_trials`, or a ConcurrencyLimiter, of more than batch_size they are
-    chosen as soon as so many may run, given the trials that are running; batch_size=1 then keeps every slot busy. A
-    trial that fails, or reports no finite value, is not proposed again. The search ends when no permutation is left.
+    Args:
+        n_items: The number of items.
+        metric: The metric to optimise. It may come from TuneConfig where a param_space is given: without one, Tune does
+            not pass it on.
+        mode: Tune's "min" or "max", likewise (not the mode of `law_ray.minimize`, which says when batches are chosen).
+        batch_size: How many points are chosen at once.
+        parameter: The name under which a config holds the permutation.
+        standard_error: The metric that holds the standard error of the value, if there is one.
+        start: Orderings that the initial design begins with, as for `Optimizer`.
+        points_to_evaluate: The same under the name, and as the configs, that all search algorithms of Tune take.
+        evaluated_rewards: The values of `points_to_evaluate`, which are then known and not evaluated.
+        **options: `method`, `seed`, `n_init`, `key`, `before`, `fixed`, `item_names` as for `Optimizer`.
 
-    points_to_evaluate: configs that the initial design holds, or with their values, evaluated_rewards, points that are
-    known already. method, seed, before, fixed, key: as for `Optimizer` and `Constraints`. `optimizer` holds the state.
-
-    Raises InputError for bad arguments, and for a param_space with anything in it to be searched.
+    Raises:
+        InputError: A bad argument, or a param_space with anything in it to be searched.
     """
 
     CKPT_FILE_TMPL = "law-search-{}.json"
@@ -51,34 +60,31 @@ class LAWSearch(Searcher):
         batch_size: int,
         parameter: str = "permutation",
         standard_error: str | None = None,
-        method: str = "law-auto",
-        seed: int = 0,
-        n_init: int = 20,
-        before: Iterable[tuple[int, int]] = (),
-        fixed: Mapping[int, int] | None = None,
-        key: Callable[[IntArray], Hashable] | None = None,
+        start: Sequence[Sequence[Item]] = (),
         points_to_evaluate: Sequence[Config] | None = None,
         evaluated_rewards: Sequence[float] | None = None,
+        **options: Any,
     ) -> None:
+        if mode not in (None, "min", "max"):
+            raise InputError(f'mode is {mode!r}: give Tune\'s "min" or "max"; batch_size says when points are chosen')
         if not isinstance(batch_size, int) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}: give an integer of at least 1")
         super().__init__()
         self._batch_size = batch_size
         self._parameter = parameter
         self._standard_error = standard_error
-        self._key = key
+        self._key: Key | None = options.get("key")
         self._max_concurrent = 0  # unlimited
         self._trials: dict[str, int] = {}  # by Tune's id, of those handed out
         points = [self._permutation(config) for config in points_to_evaluate or ()]
-        starts = points if evaluated_rewards is None else ()
-        constraints = Constraints(n_items, before, fixed or {})
-        self.optimizer = Optimizer(n_items, method, seed, n_init, key=key, constraints=constraints, starts=starts)
+        orderings = [*start, *(points if evaluated_rewards is None else ())]
+        self.optimizer = Optimizer(n_items, start=orderings, **options)
         if evaluated_rewards is not None:
             self.optimizer.add(points, evaluated_rewards)
         self._aim(metric, mode)
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: Config, **spec: Any) -> bool:
-        """What Tune was given: a metric and a mode, unless this search has its own, and a param_space of constants."""
+        """Take the metric and the mode that Tune was given, unless this search has its own; check the param_space."""
         _, domains, grids = parse_spec_vars(config)
         if unknown := ["/".join(map(str, path)) for path, _ in domains + grids]:
             raise InputError(
@@ -91,12 +97,12 @@ class LAWSearch(Searcher):
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """How many trials may run at once."""
+        """Set how many trials may run at once."""
         self._max_concurrent = max_concurrent
         return True
 
     def suggest(self, trial_id: str) -> Config | None:
-        """The next point; None while it hangs on trials that have not ended, FINISHED when none is left.
+        """Return the next point; None while it depends on trials that have not ended, FINISHED when none is left.
 
         Every batch_size-th call takes as long as `Optimizer.ask`.
         """
@@ -111,17 +117,17 @@ class LAWSearch(Searcher):
         if not waiting:
             if running + self._batch_size > max(self._max_concurrent, self._batch_size):
                 return None
-            waiting = self._ask()
+            waiting = self.optimizer.ask_up_to(self._batch_size)
         if not waiting:
             return self.FINISHED  # type: ignore[return-value]  # as Tune has it
         self._trials[trial_id] = waiting[0].id
         return {self._parameter: waiting[0].permutation.tolist()}
 
     def on_trial_complete(self, trial_id: str, result: Config | None = None, error: bool = False) -> None:
-        """Learn what a trial came to.
+        """Enter the result of a trial.
 
-        A trial that has failed before, or that this search did not propose, was taken up again by `Tuner.restore`: its
-        value is added.
+        The value of a trial that failed before, or that this search did not propose, is added: `Tuner.restore` has
+        restarted it.
         """
         outcome = self._outcome(result or {}, error)
         number = self._trials.get(trial_id)
@@ -141,7 +147,7 @@ class LAWSearch(Searcher):
         pruned: bool = False,
         intermediate_values: list[float] | None = None,
     ) -> None:
-        """Enter a point that is known already, unless it failed, was stopped before its end or has no finite value."""
+        """Add a point that is known already, unless it failed, was stopped before its end or has no finite value."""
         known = checked(value, math.nan)
         if not error and not pruned and not known.reason:
             self.optimizer.add([self._permutation(parameters)], [known.value])
@@ -152,15 +158,16 @@ class LAWSearch(Searcher):
         state = {
             "version": VERSION,
             "settings": self._settings(),
-            "model": None if model is None else dataclasses.asdict(model),
+            "model": None if model is None else model.to_record(),
             "trials": [_record(trial) for trial in self.optimizer.trials],
         }
         Path(checkpoint_path).write_text(json.dumps(state, allow_nan=False))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Take up a saved state, to propose what the saved search would have; trials that had not ended come first.
+        """Restore a saved state, to propose what the saved search would have; trials that had not ended come first.
 
-        Raises InputError unless this search was made with the same settings; batch_size may be another one.
+        Raises:
+            InputError: This search was created with other settings; only batch_size may differ.
         """
         state = json.loads(Path(checkpoint_path).read_text())
         if state["version"] > VERSION:
@@ -174,7 +181,7 @@ class LAWSearch(Searcher):
         old = self.optimizer
         self._trials = {}
         self.optimizer = Optimizer(
-            old.n_items, old.method, old.seed, old.n_init, old.maximize, self._key, old.constraints, old.starts
+            old.n_items, old.method, old.seed, old.n_init, old.maximize, self._key, old.constraints, old.start
         )
         for number, record in enumerate(state["trials"]):
             if record["state"] == "added":
@@ -185,9 +192,9 @@ class LAWSearch(Searcher):
                 self._enter(number, Outcome(**record["outcome"]))
 
     def restore_from_dir(self, checkpoint_dir: str) -> None:
-        """As `restore`, but the trials that Tune knows are its own to take up again.
+        """Restore as `restore` does, but leave the trials that Tune knows to Tune.
 
-        Tune does not save and copy its state and this one at the same moment: either may be the older one.
+        Tune does not save its own state and this one at the same moment, so either may be the older one.
         """
         super().restore_from_dir(checkpoint_dir)
         numbers = {tuple(trial.permutation.tolist()): trial.id for trial in self.optimizer.trials}
@@ -212,7 +219,7 @@ class LAWSearch(Searcher):
         self.optimizer.maximize = self._mode == "max"
 
     def _settings(self) -> Config:
-        """What the state saved hangs on, as JSON would give it back."""
+        """Return what the saved state depends on, as JSON would give it back."""
         optimizer = self.optimizer
         return {
             "metric": self._metric,
@@ -223,24 +230,13 @@ class LAWSearch(Searcher):
             "n_init": optimizer.n_init,
             "before": [list(pair) for pair in optimizer.constraints.before],
             "fixed": [list(pair) for pair in optimizer.constraints.fixed],
-            "points_to_evaluate": optimizer.starts.tolist(),
+            "points_to_evaluate": optimizer.start.tolist(),
         }
 
     def _permutation(self, config: Config) -> Any:
         if not isinstance(config, dict) or self._parameter not in config:
             raise InputError(f"the point {config!r} has no {self._parameter}: give configs as trials get them")
         return config[self._parameter]
-
-    def _ask(self) -> list[Trial]:
-        """The initial design, or the next batch, smaller if fewer points are left."""
-        done = len(self.optimizer.trials)
-        size = self.optimizer.n_init - done if done < self.optimizer.n_init else self._batch_size
-        while size:
-            try:
-                return self.optimizer.ask(size)
-            except UsedUpError:
-                size //= 2
-        return []
 
     def _outcome(self, result: Config, error: bool) -> Outcome:
         seconds = result.get("time_total_s", math.nan)
@@ -257,7 +253,7 @@ class LAWSearch(Searcher):
 
 
 def _record(trial: Trial) -> Config:
-    """A trial for JSON, which has no NaN: the defaults of an `Outcome` are left out."""
+    """Return a trial for JSON, which has no NaN: NaN fields of its outcome are left out."""
     outcome = Outcome(trial.value, trial.standard_error, trial.seconds, trial.reason)
     return {
         "permutation": trial.permutation.tolist(),
@@ -268,7 +264,7 @@ def _record(trial: Trial) -> Config:
 
 
 def _trials_of_tune(checkpoint_dir: Path) -> Iterator[tuple[str, str, Config, Config]]:
-    """The id, status, config and last result of each trial that Tune has saved; nothing is unpickled."""
+    """Yield the id, status, config and last result of each trial that Tune has saved; nothing is unpickled."""
     for path in sorted(checkpoint_dir.glob("experiment_state-*.json"))[-1:]:
         for state, metadata in json.loads(path.read_text())["trial_data"]:
             trial = json.loads(state)

@@ -1,4 +1,7 @@
-"""Black boxes over permutations: the objectives that law-ray brings along, and the way to one's own."""
+"""Which black boxes over permutations are built in, and how does a name such as "qap:chr12a" become one?
+
+Objectives know orderings and never the optimiser: they import only `law_ray.space`, `typing`, `errors` and `utils`.
+"""
 
 from objectives.base import Objective, families, load
 

@@ -4,23 +4,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from law_ray.compiled import compiled
 from law_ray.errors import InputError
-from objectives import orlib, taillard
-from objectives.best_known import best_value
-from objectives.contingency import IntArray
-from objectives.fields import read_lines
-from objectives.instances import is_path, read_instance
-from objectives.problem import FloatArray, Problem
+from law_ray.typing import FloatArray, IntArray
+from law_ray.utils.compiled import compiled
+from objectives.instances import orlib, taillard
+from objectives.instances.best_known import best_value
+from objectives.instances.fetch import is_path, read_instance
+from objectives.instances.tokens import read_lines
+from objectives.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class FSP(Problem):
-    """Order n jobs for m machines: value = the makespan C[n-1, m-1], the time when all is done, minimised.
+    """Order n jobs for m machines: value = the makespan C[n-1, m-1], the time when all jobs are done, minimised.
 
-    times: (n, m), times[job, machine] >= 0. Every machine takes the jobs in the order of the permutation, every job
+    times: (n, m), times[job, machine] >= 0. Every machine takes the jobs in the order of the permutation, and every job
     visits the machines in the order 0..m-1: C[k, machine] = max(C[k-1, machine], C[k, machine-1]) +
     times[permutation[k], machine]. Cost: O(n m), 0.5 microseconds for 30 jobs on 10 machines.
     """
@@ -28,6 +27,7 @@ class FSP(Problem):
     times: FloatArray
 
     def __post_init__(self) -> None:
+        """Check the processing times."""
         super().__post_init__()
         if self.times.ndim != 2 or 0 in self.times.shape:
             raise InputError(f"{self.name} has processing times of shape {self.times.shape}: pass (jobs, machines)")
@@ -37,20 +37,12 @@ class FSP(Problem):
 
     @property
     def n_items(self) -> int:
+        """The number of jobs."""
         return len(self.times)
 
     def _values(self, permutations: IntArray) -> FloatArray:
         values: FloatArray = _makespans(self.times, permutations)
         return values
-
-    def insertion_makespans(self, order: ArrayLike, job: int) -> FloatArray:
-        """The makespans of an order of k other jobs with `job` at position 0..k: (k + 1,), in O(k m) altogether.
-
-        Heads e (when a machine is done with the jobs so far) and tails q (how long the rest takes from a machine on)
-        meet at the job (Taillard, European J. Operational Research 47, 1990): the makespan is max_machine f + q.
-        """
-        makespans: FloatArray = _insertions(self.times, np.array(order, dtype=np.int64), job)
-        return makespans
 
 
 @compiled()
@@ -69,39 +61,17 @@ def _makespans(times, permutations):  # type: ignore[no-untyped-def]
     return makespans
 
 
-@compiled()
-def _insertions(times, order, job):  # type: ignore[no-untyped-def]
-    n_machines = times.shape[1]
-    tails = np.zeros((len(order) + 1, n_machines))
-    for k in range(len(order) - 1, -1, -1):
-        clock = 0.0
-        for machine in range(n_machines - 1, -1, -1):
-            clock = max(clock, tails[k + 1, machine]) + times[order[k], machine]
-            tails[k, machine] = clock
-    makespans = np.zeros(len(order) + 1)
-    heads = np.zeros(n_machines)
-    for k in range(len(order) + 1):
-        clock = 0.0
-        for machine in range(n_machines):
-            clock = max(clock, heads[machine]) + times[job, machine]
-            makespans[k] = max(makespans[k], clock + tails[k, machine])
-        if k < len(order):
-            clock = 0.0
-            for machine in range(n_machines):
-                clock = max(clock, heads[machine]) + times[order[k], machine]
-                heads[machine] = clock
-    return makespans
-
-
 def load(source: str, instance: str | None = None) -> FSP:
-    """The flow shop named ta001..ta120 or as in the OR-library, or in a file of that library's form or of Taillard's.
+    """Return a flow shop by name, or from a file in the OR-library's or Taillard's format.
 
-    instance: which one of a file with several, by its name or, in Taillard's form, its number from 1.
+    Args:
+        source: ta001..ta120, a name of the OR-library, or the path of a file.
+        instance: which instance of a file that holds several: its name or, in Taillard's format, its number from 1.
     """
     if is_path(source):
         path = Path(source)
-        form = taillard if taillard.is_form_of(read_lines(path)) else orlib
-        times = form.read_flow_shop(path, instance)
+        library = taillard if taillard.is_taillard(read_lines(path)) else orlib
+        times = library.read_flow_shop(path, instance)
         return FSP(f"fsp:{path.stem}" + (f":{instance}" if instance else ""), None, times)
     if instance is not None:
         raise InputError(f"fsp:{source} is one instance: remove the option instance={instance}")

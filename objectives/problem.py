@@ -9,40 +9,48 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from law_ray.errors import InputError
-from law_ray.permutations import validate
-from objectives.contingency import IntArray
-
-FloatArray = NDArray[np.float64]
+from law_ray.space.permutations import validate
+from law_ray.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Problem(ABC):
     """An instance of a problem over permutations, minimised; see `objectives.Objective` for the attributes.
 
-    A subclass adds the data as arrays, which become read-only.
+    A subclass adds its data as array fields, which are converted to read-only float64.
     """
 
     name: str
-    optimum: float | None  # the best value known (`objectives.best_known` says whether it is proven), None if none is
+    optimum: float | None
+    """The best known value, None if there is none; `objectives.instances.best_known` says whether it is proven."""
 
     @property
     @abstractmethod
-    def n_items(self) -> int: ...
+    def n_items(self) -> int:
+        """The number of items of a permutation."""
 
     @abstractmethod
     def _values(self, permutations: IntArray) -> FloatArray:
         """The values of (m, n_items) valid permutations: (m,)."""
 
     def values(self, permutations: ArrayLike) -> FloatArray:
-        """The values of many permutations at once: (m, n_items) -> (m,). Raises InputError for what is none."""
+        """Return the values of many permutations at once: (m, n_items) -> (m,).
+
+        Raises:
+            InputError: if a row is not a permutation.
+        """
         return self._values(_all_valid(np.asarray(permutations), self.n_items))
 
     def __call__(self, permutation: ArrayLike, rng: np.random.Generator | None = None) -> float:
-        """The value of one permutation; `rng` is not used. Raises InputError for what is none."""
+        """Return the value of one permutation; `rng` is not used.
+
+        Raises:
+            InputError: if it is not a permutation.
+        """
         return float(self._values(validate(permutation, self.n_items)[None])[0])
 
     def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, float]:
-        """The best value known, and how far above it a permutation's value is."""
+        """Return the best known value, and how far above it a permutation's value is."""
         return {} if self.optimum is None else {"best_known": self.optimum, "gap": self(permutation) - self.optimum}
 
     @property
@@ -54,19 +62,22 @@ class Problem(ABC):
         return digest.hexdigest()
 
     def __post_init__(self) -> None:
+        """Replace the arrays by read-only copies."""
         for name, given in self._arrays().items():
             array = np.array(given, dtype=np.float64, order="C")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
     def _arrays(self) -> dict[str, Any]:
+        """The fields that a subclass adds, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)[len(fields(Problem)) :]}
 
 
 def _all_valid(permutations: NDArray[Any], n_items: int) -> IntArray:
+    """The permutations as int64 in C order; raises InputError if they are not (m, n_items) permutations."""
     if permutations.ndim != 2 or permutations.shape[1] != n_items or permutations.dtype.kind not in "iu":
         raise InputError(
-            f"{permutations.dtype} of shape {permutations.shape} are no permutations: pass (m, {n_items}) integers"
+            f"{permutations.dtype} of shape {permutations.shape} are not permutations: pass (m, {n_items}) integers"
         )
     if not (np.sort(permutations, axis=1) == np.arange(n_items)).all():
         raise InputError(f"a row is not a permutation: each must hold each of 0..{n_items - 1} once")

@@ -13,11 +13,13 @@ from law_ray.errors import InputError
 
 
 def find(where: str, attribute: str) -> Any:
-    """The object called `attribute` in a module ("package.module") or a file ("path/to/file.py").
+    """Return the object called `attribute` in a module ("package.module") or a file ("path/to/file.py").
 
-    The file's folder, or for a module the current one, goes to the front of sys.path, so that the user's modules find
+    The file's folder, or for a module the current folder, goes to the front of sys.path. So the user's modules find
     each other now and when they are called.
-    Raises InputError when there is no such file, module or object, or when importing it fails.
+
+    Raises:
+        InputError: if there is no such file, module or object, or if importing it fails.
     """
     by_path = where.endswith(".py")
     path = Path(where)
@@ -37,7 +39,7 @@ def find(where: str, attribute: str) -> Any:
         raise InputError(f"importing {where} failed ({reason}): correct it there") from error
     beside, found_in = Path(f"{where.replace('.', '/')}.py"), getattr(module, "__file__", None)
     if not by_path and beside.is_file() and (found_in is None or not beside.samefile(found_in)):
-        raise InputError(f"{where} is the name of another module too: name your file, {beside}:{attribute}")
+        raise InputError(f"{where} also names another module: give the path of your file, {beside}:{attribute}")
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -48,7 +50,7 @@ def find(where: str, attribute: str) -> Any:
 
 
 def _exists(module: str) -> bool:
-    """Whether a dotted module can be found; its parent packages are imported to look."""
+    """Whether a dotted module can be found; looking for it imports its parent packages."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
@@ -58,7 +60,7 @@ def _exists(module: str) -> bool:
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Run a file as a fresh module, under a name that hides no other module."""
+    """Run a file as a new module, under a name that hides no other module."""
     held = getattr(sys.modules.get(path.stem), "__file__", str(path))
     name = path.stem if held == str(path) else f"{path.stem}_from_{path.parent.name}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -75,7 +77,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def bind(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function with keyword options bound; it keeps the function's name and attributes, n_items for example."""
+    """Return the function with keyword options bound; its name and attributes, such as n_items, are kept."""
     bound = functools.partial(function, **options)
     vars(bound).update(vars(function), __name__=function.__name__, __qualname__=function.__qualname__)
     return bound

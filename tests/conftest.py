@@ -1,6 +1,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import scipy.linalg  # noqa: F401  # its BLAS is a library of its own
@@ -14,21 +15,22 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[None]:
-    """One local Ray of two CPUs for all the tests that need one in this process."""
+    """Start one Ray of two CPUs for all the tests of this process that need one: it takes seconds."""
     import ray
 
     options = {"include_dashboard": False, "object_store_memory": 100_000_000, "logging_level": "ERROR"}
-    ray.init("local", num_cpus=2, **options)  # and not whichever Ray another process has started
+    ray.init("local", num_cpus=2, **options)  # not a Ray that another process has started
     yield
     ray.shutdown()
 
 
 @pytest.fixture
-def clean_imports() -> Iterator[None]:
-    """Modules named `for_checks` are imported anew by every test, which leaves the path as it was."""
-    modules, path = set(sys.modules), list(sys.path)
+def clean_imports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget the modules that a test has imported from a temporary folder, and restore the path."""
+    path = list(sys.path)
     yield
-    for name in set(sys.modules) - modules:
-        if "for_checks" in name:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).is_relative_to(tmp_path_factory.getbasetemp()):
             del sys.modules[name]
     sys.path[:] = path

@@ -7,55 +7,62 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cloudpickle
-import numpy as np
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from law_ray import journal, threads
-from law_ray.copies import copying
 from law_ray.driver.cluster import slots
-from law_ray.driver.evaluations import Evaluations, Job, TaskId
-from law_ray.driver.shipping import dumps, load_as
-from law_ray.errors import InputError
-from law_ray.evaluation import Outcome
-from law_ray.run import Run, spans
-from law_ray.seeding import generator
-from law_ray.settings import Settings
+from law_ray.driver.serialization import dumps
+from law_ray.driver.tasks import Evaluations, Job, TaskId
+from law_ray.runs import journal
+from law_ray.runs.active import ActiveRun
+from law_ray.runs.backup import backing_up
+from law_ray.runs.evaluation import Outcome
+from law_ray.runs.objective import BlackBox
+from law_ray.runs.records import ObjectiveRecord
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings
+from law_ray.utils import threads
 
-NAMESPACE = "law_ray"  # of the named drivers
-MAX_CONCURRENCY = 32  # calls answered at once: some wait for the end
-MAX_RESTARTS = 5  # of a driver whose process dies: more often is no accident
+NAMESPACE = "law_ray"
+"""Of the named drivers."""
+MAX_CONCURRENCY = 32
+"""Calls that a driver answers at once; some of them wait for its end."""
+MAX_RESTARTS = 5
+"""Restarts of a driver whose process dies; a sixth death is no accident (heuristic)."""
 
 
 class Start(NamedTuple):
     """What the initial design holds before it is filled up at random."""
 
     orderings: list[list[int]] = []  # noqa: RUF012 - never changed
-    greedy: bool = True  # whether the objective adds good orderings of its own
+    with_objectives: bool = True
+    """whether the objective adds the orderings that it suggests"""
 
 
 class Spec(NamedTuple):
-    """What a run is of, and where. Ray keeps it for a driver that restarts, so no reference to an object is in it."""
+    """What a driver needs to know of its run. Ray keeps it for a restart, so it holds no reference to an object."""
 
     folder: Path
     settings: Settings
-    about: dict[str, Any] | None  # None: the run in the folder is to be resumed
+    objective: ObjectiveRecord | None
+    """None: the run in the folder is to be resumed"""
     start: Start = Start()
-    name: str | None = None  # of a driver that outlives its client, and loads the objective by its name
+    name: str | None = None
+    """of a driver that outlives its client, and loads the objective by its name"""
 
 
 class Driver:
-    """Holds the run folder: asks, submits, waits, journals, tells, until a stop rule ends the run.
+    """The actor that holds the run folder: it asks, submits, waits, journals and tells until a stop rule ends the run.
 
     It works in a thread of its own, and its methods answer meanwhile. When its process dies, Ray starts another, which
-    goes on from the journal.
+    continues from the journal.
     """
 
     def __init__(self, spec: Spec) -> None:
-        threads.limit(spec.settings.threads, blas=1)  # as `Optimizer.ask` wants it; in its own thread it comes too late
+        threads.limit(spec.settings.threads, blas=1)  # as in `Optimizer.ask`; the working thread would set it too late
         self._spec = spec
         self._stopped = False
-        self._run: Run | None = None
+        self._run: ActiveRun | None = None
         self._evaluations: Evaluations | None = None
         self._end: Future[str] = Future()
         self._begun = threading.Lock()
@@ -63,41 +70,40 @@ class Driver:
             self._begin()
 
     def result(self, *objective: bytes) -> str:
-        """Wait for the end of the run; returns the reason for it, or raises what the user should know.
+        """Wait for the end of the run; return the reason for it, or raise what the user should know.
 
-        It begins with the first call, unless the driver has a name, as no client may be there to call again when the
-        driver restarts. `objective` is the pickled one, in parts (`shipping.parts`).
+        The first call begins the run. A driver with a name begins by itself, since no client may be there to call again
+        when it restarts. `objective` is the pickled objective, in parts (`serialization.parts`).
         """
         self._begin(*objective)
         return self._end.result()
 
     def stop(self) -> None:
-        """End the run as soon as may be; what is running is left to a resume."""
+        """End the run as soon as possible; what still runs is left to a resume."""
         self._stopped = True
 
     def started(self, task_id: TaskId, node: str) -> None:
-        """A worker says that it begins a task."""
+        """Take note that a worker begins a task."""
         if self._evaluations is not None:
             self._evaluations.started(task_id, node)
 
     def spec(self) -> Spec:
-        """What the run is of; its folder is on this node."""
+        """Return what the driver knows of its run, whose folder is on this node."""
         return self._spec
 
     def status(self) -> dict[str, Any] | None:
-        """What the progress line shows; None before the run is open."""
+        """Return what the progress line shows; None before the run is open."""
         if self._run is None:
             return None
         trials = self._run.optimizer.trials
         known = [trial.value for trial in trials if trial.state == "told"]
-        asking, waiting = spans(self._run.journal.records)
         best = (max if self._run.settings.maximize else min)(known) if known else None
         return {
             "evaluations": sum(trial.state in ("told", "failed") for trial in trials),
             "best": "-" if best is None else f"{best:.6g}",
             "batch": sum(trial.round == trials[-1].round for trial in trials) if trials else 0,
-            "asking": f"{asking:.1f}s",
-            "evaluating": f"{waiting:.1f}s",
+            "asking": f"{self._run.seconds_asking:.1f}s",
+            "evaluating": f"{self._run.seconds_evaluating:.1f}s",
         }
 
     def _begin(self, *objective: bytes) -> None:
@@ -113,48 +119,49 @@ class Driver:
 
     def _work(self, pickled: bytes) -> str:
         """Work until a stop rule ends the run."""
-        if self._spec.name is not None and self._spec.about is not None:
-            pickled = dumps(load_as(self._spec.about))
+        if self._spec.name is not None and self._spec.objective is not None:
+            pickled = dumps(BlackBox.from_record(self._spec.objective).objective)
         objective = cloudpickle.loads(pickled)
-        run = self._open(objective)
+        run = self._open(BlackBox(objective))
         self._evaluations = evaluations = Evaluations(objective, pickled, run.settings)
         self._run = run
         try:
-            with copying(self._spec.folder, self._spec.settings.copy):
+            with backing_up(self._spec.folder, self._spec.settings.backup):
                 return self._until_stopped(run, evaluations)
         finally:
             evaluations.cancel()
             run.journal.close()
 
-    def _until_stopped(self, run: Run, evaluations: Evaluations) -> str:
+    def _until_stopped(self, run: ActiveRun, evaluations: Evaluations) -> str:
         reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
         while self._time_left(run) and (again := run.ask_again()):
             jobs = [Job(*each) for each in again]
             self._carry_out(evaluations, jobs, run.enter_again, lambda: self._time_left(run))
         return reason
 
-    def _open(self, objective: Any) -> Run:
-        """Start the run; or resume it if it is to be, or if an earlier process of this driver has begun it."""
-        folder, settings, about, start = self._spec[:4]
-        key, prior_mean = (getattr(objective, name, None) for name in ("key", "prior_mean"))
-        if about is None or (
-            (folder / journal.NAME).exists() and journal.read(folder)[0]["objective"].get("launch") == about["launch"]
+    def _open(self, objective: BlackBox) -> ActiveRun:
+        """Start the run, or resume it if an earlier process has begun it."""
+        folder, settings, record, start = self._spec[:4]
+        if record is None or (
+            (folder / journal.NAME).exists() and Run.load(folder).objective.get("launch") == record["launch"]
         ):
-            return Run.resume(folder, settings.evals, key, prior_mean)
+            return ActiveRun.resume(folder, settings.evals, objective.key, objective.prior_mean)
         room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
-        own = _good_orderings(objective, settings, room) if start.greedy and room else []
-        return Run.start(folder, settings, about, key, [*start.orderings, *own], prior_mean)
+        constraints, seed = settings.constraints, settings.seed
+        own = objective.good_orderings(constraints, seed, room) if start.with_objectives and room else []
+        orderings = [*start.orderings, *own]
+        return ActiveRun.start(folder, settings, record, objective.key, orderings, objective.prior_mean)
 
-    def _work_in_rounds(self, run: Run, evaluations: Evaluations) -> str:
-        """Batch after batch, each as large as the cluster is then."""
+    def _work_in_rounds(self, run: ActiveRun, evaluations: Evaluations) -> str:
+        """Evaluate batch after batch, each as large as the cluster is then."""
         while (reason := self._stop_reason(run)) is None:
             trials = run.pending or run.ask(run.settings.batch_size or slots(run.settings))
             jobs = [Job(trial) for trial in trials]
             self._carry_out(evaluations, jobs, run.enter, lambda: self._stop_reason(run) is None)
         return reason
 
-    def _keep_busy(self, run: Run, evaluations: Evaluations) -> str:
-        """Each trial that ends makes room for another at once."""
+    def _keep_busy(self, run: ActiveRun, evaluations: Evaluations) -> str:
+        """Replace each trial that ends by another at once."""
         waiting = run.pending
         while (reason := self._stop_reason(run)) is None:
             for trial in waiting or run.refill(run.settings.batch_size or slots(run.settings)):
@@ -165,10 +172,10 @@ class Driver:
                     run.enter(job.trial.id, outcome)
         return reason
 
-    def _stop_reason(self, run: Run) -> str | None:
+    def _stop_reason(self, run: ActiveRun) -> str | None:
         return "it was interrupted" if self._stopped else run.stop_reason()
 
-    def _time_left(self, run: Run) -> bool:
+    def _time_left(self, run: ActiveRun) -> bool:
         return not self._stopped and not run.late
 
     def _carry_out(
@@ -178,7 +185,7 @@ class Driver:
         enter: Callable[[int, Outcome], None],
         going_on: Callable[[], bool],
     ) -> None:
-        """Have jobs evaluated and their outcomes entered as they come, while `going_on()` and until all are in."""
+        """Evaluate jobs and enter their outcomes as they come, until all have ended or `going_on()` is false."""
         for job in jobs:
             evaluations.submit(job)
         while evaluations and going_on():
@@ -187,19 +194,8 @@ class Driver:
         evaluations.cancel()
 
 
-def _good_orderings(objective: Any, settings: Settings, count: int) -> list[list[int]]:
-    """What the objective has to begin with, at most `count` orderings."""
-    if not hasattr(objective, "starts"):
-        return []
-    try:
-        found = np.asarray(objective.starts(count, generator(settings.seed, "starts", 0)), dtype=np.int64)
-    except Exception as error:
-        raise InputError(f"the objective's starts failed ({type(error).__name__}: {error}): mend them") from error
-    return found[settings.constraints.allows(found)][:count].tolist()
-
-
 def start_driver(spec: Spec) -> Any:
-    """A driver actor on this node, where the run folder is. ValueError if its name is taken."""
+    """Start a driver actor on this node, where the run folder is. Raises ValueError if another has its name."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     detached = {} if spec.name is None else {"name": spec.name, "namespace": NAMESPACE, "lifetime": "detached"}
     options = {

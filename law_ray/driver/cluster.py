@@ -1,4 +1,4 @@
-"""The Ray cluster: joining or starting one, and what it can hold."""
+"""The Ray cluster: join or start one, and find out how many evaluations it can run."""
 
 import logging
 import math
@@ -10,19 +10,32 @@ import ray
 from ray._private import ray_constants
 
 from law_ray.errors import InputError
-from law_ray.settings import Settings
+from law_ray.runs.settings import Settings
 
-CONNECT_TIMEOUT = 10  # seconds
-OBJECT_STORE = 200_000_000  # bytes of a local cluster's object store; more if the objective needs it
+CONNECT_TIMEOUT = 10
+"""Seconds for a connection to the cluster's head (heuristic)."""
+OBJECT_STORE = 200_000_000
+"""Bytes of a local cluster's object store, which a large objective enlarges (heuristic)."""
 
 
 def connect(address: str | None, objective_bytes: int = 0) -> bool:
-    """Join a Ray cluster, or start one here. True if it was started here."""
+    """Connect this process to a Ray cluster, unless it is connected already.
+
+    Args:
+        address: The cluster to join; None to start one on this machine, or to join the one whose job this is.
+        objective_bytes: The size of the pickled objective, which the object store of a new cluster must hold.
+
+    Returns:
+        Whether this call has connected: if so, the caller must call `ray.shutdown`.
+
+    Raises:
+        InputError: No cluster answers at the address.
+    """
     if ray.is_initialized():
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:  # in a job of a cluster, which no other Ray can run within
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:  # in a job of a cluster, where no other Ray can be started
         address = address or "auto"
     _listen_to_others(address is not None)
     if address is not None:
@@ -35,7 +48,7 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
             ) from None
         return True
     ray.init(
-        address="local",  # else RAY_ADDRESS, or what an earlier cluster left behind, would be joined
+        address="local",  # otherwise Ray would join the cluster at RAY_ADDRESS, or one that runs on this machine
         include_dashboard=False,
         object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
         logging_level=logging.ERROR,
@@ -44,29 +57,29 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
 
 
 def _listen_to_others(wanted: bool) -> None:
-    """Whether the processes of a Ray that is started here listen on all addresses of this machine, or on loopback.
+    """Let a Ray that is started here listen on all addresses of this machine, or on the loopback address alone.
 
-    Ray has no option for it: it keeps to loopback where it takes a machine for one that cannot be in a cluster.
+    Ray has no option for this. It uses loopback where it assumes that a machine cannot be part of a cluster.
     """
     os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = str(int(wanted))
     ray_constants.ENABLE_RAY_CLUSTER = wanted
 
 
 def knock(address: str) -> None:
-    """Raise OSError if nothing listens at host:port: Ray itself would go on trying for minutes."""
+    """Raise OSError if nothing listens at host:port. Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT).close()
 
 
 def slots(settings: Settings) -> int:
-    """How many evaluations the cluster can run at once, but at least 1: nodes may join and leave at any time."""
+    """Return how many evaluations the cluster can run at once, at least 1: nodes may join and leave at any time."""
     fitting = sum(_fitting(node, settings.request) for node in alive_nodes())
     return max(1, fitting // settings.split)
 
 
 def check_request(settings: Settings) -> None:
-    """InputError if no node can ever run an evaluation: Ray would wait for such a node in silence."""
+    """Raise InputError if no node can run an evaluation. Ray would wait for such a node without a message."""
     nodes, request = alive_nodes(), settings.request
     if any(_fitting(node, request) for node in nodes):
         return
@@ -81,10 +94,10 @@ def check_request(settings: Settings) -> None:
 
 
 def alive_nodes() -> list[dict[str, Any]]:
-    """Ray's records of the nodes that it believes to be alive."""
+    """Return Ray's records of the nodes that it takes for alive."""
     return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
 def _fitting(node: dict[str, Any], request: dict[str, float]) -> int:
-    """How many tasks of this request the node holds at once."""
+    """Return how many tasks with this request the node can run at once."""
     return min(math.floor(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in request.items())

@@ -1,4 +1,4 @@
-"""Runs that outlive the client which started them: named drivers on a cluster, to which one can attach again."""
+"""Runs that go on without the client that started them, as named drivers on a cluster."""
 
 from typing import Any
 
@@ -6,15 +6,20 @@ import ray
 from ray.exceptions import RayError
 
 from law_ray.driver.actor import NAMESPACE, Spec, start_driver
+from law_ray.driver.client import POLL, stop, understood, watch
 from law_ray.driver.cluster import check_request, connect
-from law_ray.driver.watch import POLL, stop, understood, watch
 from law_ray.errors import InputError, Interrupted
 
 
 def start_detached(spec: Spec, address: str | None) -> None:
-    """Start a named driver on the cluster at `address`, and return as soon as its run is in its folder."""
+    """Start a named driver on the cluster at `address`, and return as soon as its run is in its folder.
+
+    Raises:
+        InputError: There is no address, the name is in use, or the cluster cannot run an evaluation.
+        RunError: The run, or Ray, failed.
+    """
     if address is None:
-        raise InputError("a run that is to go on by itself needs a Ray cluster that does: give its address (--address)")
+        raise InputError("a detached run needs a Ray cluster that outlives this command: give its address (--address)")
     joined = connect(address)
     try:
         check_request(spec.settings)
@@ -22,13 +27,13 @@ def start_detached(spec: Spec, address: str | None) -> None:
             driver = start_driver(spec)
         except ValueError:
             raise InputError(
-                f"a driver named {spec.name} is there already: attach to it, stop it, or choose another"
+                f"a driver named {spec.name} is on this cluster already: attach to it, stop it, or choose another name"
             ) from None
         done = driver.result.remote()
         while ray.get(driver.status.remote()) is None and not ray.wait([done], timeout=POLL)[0]:
             pass
         if ray.wait([done], timeout=0)[0]:
-            ray.get(done)  # raises what was wrong
+            ray.get(done)  # raises the error that ended the run
     except RayError as error:
         raise understood(error, spec.folder) from None
     finally:
@@ -37,7 +42,16 @@ def start_detached(spec: Spec, address: str | None) -> None:
 
 
 def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
-    """Follow the driver of that name to its end, and release it; returns what it was of and why it ended."""
+    """Follow the driver of that name to its end, and remove it.
+
+    Returns:
+        What the driver knew of its run, and why the run ended.
+
+    Raises:
+        InputError: There is no such driver.
+        Interrupted: The user pressed Ctrl-C; the run goes on.
+        RunError: The run, or Ray, failed.
+    """
     joined = connect(address)
     try:
         driver = _named(name)
@@ -45,7 +59,7 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         try:
             reason = watch(driver, b"", spec.settings.evals, progress)
         except KeyboardInterrupt:
-            raise Interrupted(f"left the run to itself: `law-ray attach {name}` shows it again") from None
+            raise Interrupted(f"the run goes on: `law-ray attach {name}` shows it again") from None
         except (RayError, OSError) as error:
             raise understood(error, spec.folder) from None
         ray.kill(driver)
@@ -56,7 +70,14 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
 
 
 def stop_detached(name: str, address: str) -> Spec:
-    """End the run of the driver of that name, which leaves it resumable; returns what it was of."""
+    """End the run of the driver of that name, so that it can be resumed.
+
+    Returns:
+        What the driver knew of its run.
+
+    Raises:
+        InputError: There is no such driver.
+    """
     joined = connect(address)
     try:
         driver = _named(name)
@@ -78,5 +99,5 @@ def _named(name: str) -> Any:
         ]
         raise InputError(
             f"no driver named {name} is on this cluster: there is {', '.join(sorted(running)) or 'none'}; "
-            "`law-ray resume DIR` takes up a run that has ended"
+            "`law-ray resume DIR` continues a run that has ended"
         ) from None

@@ -1,96 +1,120 @@
-"""law-auto: LAW with a model that learns what kind of problem it is in, and batches of several purposes."""
+"""law-auto: LAW with a model that learns what kind of problem it is, and batches that serve several purposes."""
 
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
-from itertools import cycle, islice
 
 import numpy as np
 
-from law_ray.acquisition import est, log_ei, sigmoid_weight, ucb
-from law_ray.constraints import Constraints
-from law_ray.kernels import FloatArray
-from law_ray.methods.baselines import ALL_NEIGHBOURS
-from law_ray.methods.basins import incumbent, on_plateau
+from law_ray.acquisition.functions import est, log_ei, sigmoid_weight, ucb
+from law_ray.acquisition.landscape import Landscape, Value
+from law_ray.acquisition.local_search import maximise
+from law_ray.methods.baselines import ALL_NEIGHBOURS, Neighbours
+from law_ray.methods.context import BatchContext
+from law_ray.methods.greedy import Step, grow
+from law_ray.methods.incumbent import incumbent, on_plateau
 from law_ray.methods.law import gain_of
-from law_ray.methods.sequential import Pool
-from law_ray.methods.state import State
-from law_ray.permutations import IntArray
-from law_ray.search import Landscape, Value, maximise
-from law_ray.taken import Avoided
-
-# What the points of a batch are for, in turn.
-IMPROVE, LOCALLY, EXPLORE, SPREAD = "improve", "locally", "explore", "spread"
-PURPOSES = (IMPROVE, LOCALLY, EXPLORE, LOCALLY, EXPLORE)
-ON_A_PLATEAU = (IMPROVE, SPREAD, SPREAD, SPREAD, SPREAD)
-BETA = 9.0  # of the confidence bound that explores
-N_POOL = 500  # random permutations beside the data, among which climbs start
-N_STARTS = 4  # climbs of all points but the first
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import Exclusions
+from law_ray.typing import FloatArray, IntArray
 
 
-def law_auto(state: State, batch_size: int) -> IntArray:
-    """The (batch_size, n_items) batch by greedy maximisation, each point given those before it, for several purposes.
+class Purpose(Enum):
+    """What a point of a batch is for."""
 
-    To improve: x_b = argmax EI with the variance given the batch, which is log L(x, x | x_1..x_b-1) + 2 log w(x) with
-    the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)): the
-    paper's Equation 2 with a weight that hangs on the batch, and falls as fast as chances do. To improve locally: the
-    same over the value of the incumbent, among its neighbours. So a batch holds some steps of a local search, which
-    leaves a basin that was searched enough for the next (`basins`). To explore: GP-UCB given the batch; a model that
-    can learn the whole objective does so by it. Where the best value was found again and again, all of these would stay
-    on its plateau, of which the model expects improvement for ever. There all points but those that improve spread: by
-    LAW's gain with PI's (best - mu(x)) / sigma(x) as the acquisition and LAW-EST's weight, which is so flat that the
-    variance given the batch decides.
+    IMPROVE = "improve on the best value"
+    LOCAL = "improve on the incumbent, among its neighbours"
+    EXPLORE = "explore"
+    SPREAD = "spread, by LAW's gain"
 
-    The model is a mixture, or the latent kernel of tours (`choice`). The search walks swaps, insertions and reversals.
-    Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
+
+@dataclass(frozen=True)
+class Design:
+    """The constants of law-auto. `experiments.ours.ablation` varies them; those without a line there are heuristics."""
+
+    purposes: tuple[Purpose, ...] = (
+        Purpose.IMPROVE,
+        Purpose.LOCAL,
+        Purpose.EXPLORE,
+        Purpose.LOCAL,
+        Purpose.EXPLORE,
+    )
+    """of the points, in turn"""
+    purposes_on_plateau: tuple[Purpose, ...] = (Purpose.IMPROVE, *(4 * (Purpose.SPREAD,)))
+    """of the points where the best value was found many times"""
+    beta: float = 9.0
+    """of the confidence bound that explores"""
+    n_pool: int = 500
+    """random permutations, beside the data, among which climbs start"""
+    n_starts: int = 4
+    """climbs of every point but the first"""
+    neighbours: tuple[Neighbours, ...] = ALL_NEIGHBOURS
+    """of the incumbent"""
+    leaves_searched: bool = True
+    """whether the local search leaves a point whose surroundings were searched enough"""
+
+
+DESIGN = Design()
+
+
+def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) -> IntArray:
+    """Choose a (batch_size, n_items) batch greedily, each point for one of several purposes.
+
+    - To improve: x_b = argmax EI with the variance given the batch. That is log L(x, x | x_1..x_b-1) + 2 log w(x) with
+      the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)). It is
+      the paper's Equation 2 with a weight that depends on the batch, and falls as fast as the chance to improve does.
+    - To improve locally: the same with the value of the incumbent in place of the best, among its neighbours. So a
+      batch holds some steps of a local search, which moves on where it has searched enough (`incumbent`).
+    - To explore: GP-UCB given the batch. A model that can learn the whole objective does so by these points.
+    - To spread: LAW's gain with PI's (best - mu(x)) / sigma(x) as the acquisition and LAW-EST's weight, which is so
+      flat that the variance given the batch decides. Where the best value was found many times, the other purposes
+      would stay on its plateau, since the model goes on expecting an improvement there. On a plateau all points but
+      those that improve therefore spread.
+
+    The model is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps, insertions and
+    reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
     """
-    posterior, constraints, rng = state.posterior, state.constraints, state.rng
-    centre = incumbent(state)
-    best_there = float(posterior.normalise(state.y[[centre]])[0])
-    pool = Pool(posterior, posterior, [posterior.X, constraints.sample(N_POOL, rng)], batch_size)
-    taken = state.taken.copy()
-    given_batch = posterior
-    batch: list[IntArray] = []
-    improvement = _improvement(state.best)
-    values: dict[str, Value] = {
-        IMPROVE: improvement,
-        LOCALLY: improvement,  # where every neighbour is taken
-        EXPLORE: _confidence,
-        SPREAD: gain_of(partial(est, optimum_estimate=state.best), sigmoid_weight),
+    posterior, constraints, rng = context.posterior, context.constraints, context.rng
+    centre = incumbent(context) if design.leaves_searched else int(np.argmin(context.y))
+    best_there = float(posterior.standardize(context.y[[centre]])[0])
+    values: dict[Purpose, Value] = {
+        Purpose.IMPROVE: _improvement(context.best),
+        Purpose.LOCAL: _improvement(context.best),  # where every neighbour is excluded
+        Purpose.EXPLORE: partial(_confidence, beta=design.beta),
+        Purpose.SPREAD: gain_of(partial(est, optimum_estimate=context.best), sigmoid_weight),
     }
-    purposes = ON_A_PLATEAU if on_plateau(state) else PURPOSES
-    # Counted from the first evaluation, so that batches of one serve all purposes too.
-    turn = len(state.X) % len(purposes)
-    for purpose in islice(cycle(purposes), turn, turn + batch_size):
-        found: list[IntArray] = []
-        if purpose == LOCALLY:
-            landscape = Landscape(posterior, given_batch, _improvement(best_there))
-            found = _best_neighbour(landscape, state.X[centre], taken, constraints)
-        if not found:
-            landscape = Landscape(posterior, given_batch, values[purpose])
-            starts = pool.best(landscape, N_STARTS) if batch else pool.starts(landscape, rng)
-            found = list(maximise(landscape, starts, taken, constraints, rng, proven=False))
-        point, *others = found
-        taken.add(point)
-        batch.append(point)
-        if len(batch) < batch_size:
-            pool.add(given_batch, others)
-            pool.condition(given_batch, point)
-            given_batch = given_batch.condition(point[None])
-    return np.array(batch)
+    purposes = design.purposes_on_plateau if on_plateau(context) else design.purposes
+
+    def next_point(step: Step) -> list[IntArray]:
+        # Counted from the first evaluation, so that batches of one serve all purposes too.
+        purpose = purposes[(len(context.X) + len(step.batch)) % len(purposes)]
+        if purpose is Purpose.LOCAL:
+            landscape = Landscape(posterior, step.given_batch, _improvement(best_there))
+            around = np.concatenate([neighbours(context.X[[centre]])[0] for neighbours in design.neighbours])
+            if found := _best_free(landscape, around, step.excluded, constraints):
+                return found
+        landscape = Landscape(posterior, step.given_batch, values[purpose])
+        pool = step.pool
+        starts = pool.best(landscape, design.n_starts) if step.batch else pool.starts(landscape, rng)
+        return list(maximise(landscape, starts, step.excluded, constraints, rng, certify=False))
+
+    return np.array(grow(context, batch_size, posterior, design.n_pool, next_point))
 
 
 def _improvement(best: float) -> Value:
-    """log EI over a normalised value, with the variance given the batch."""
+    """Return log EI over a standardized value, with the variance given the batch."""
     return lambda mean, variance, given_batch: log_ei(mean, given_batch, best)
 
 
-def _confidence(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
-    """GP-UCB with the variance given the batch."""
-    return ucb(mean, given_batch, BETA)
+def _confidence(mean: FloatArray, variance: FloatArray, given_batch: FloatArray, beta: float) -> FloatArray:
+    """Compute GP-UCB with the variance given the batch."""
+    return ucb(mean, given_batch, beta)
 
 
-def _best_neighbour(landscape: Landscape, centre: IntArray, taken: Avoided, constraints: Constraints) -> list[IntArray]:
-    """The free and allowed neighbour of the centre with the largest value; none if there is none."""
-    around = np.concatenate([kind(centre[None])[0] for kind in ALL_NEIGHBOURS])
-    around = around[constraints.allows(around)]
-    order = np.argsort(-landscape(around), kind="stable")
-    return next(([neighbour] for neighbour in around[order] if neighbour not in taken), [])
+def _best_free(
+    landscape: Landscape, permutations: IntArray, excluded: Exclusions, constraints: Constraints
+) -> list[IntArray]:
+    """Return the free and allowed permutation of largest value, or none if there is none."""
+    allowed = permutations[constraints.allows(permutations)]
+    order = np.argsort(-landscape(allowed), kind="stable")
+    return next(([each] for each in allowed[order] if each not in excluded), [])

@@ -1,58 +1,74 @@
-"""Batches without a model: at random, and around the best point."""
+"""Batches without a model: random ones, and neighbours of the best point."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from law_ray.methods.state import State
-from law_ray.permutations import IntArray, insertion_neighbours, reversal_neighbours, swap_neighbours
-from law_ray.taken import draw_free
+from law_ray.methods.context import BatchContext
+from law_ray.space.exclusions import draw_free
+from law_ray.space.permutations import insertion_neighbours, reversal_neighbours, swap_neighbours
+from law_ray.typing import IntArray
 
-Neighbours = Callable[[IntArray], IntArray]  # (m, n_items) -> (m, n_neighbours, n_items)
+Neighbours = Callable[[IntArray], IntArray]
+"""permutations (m, n_items) -> their neighbours (m, n_neighbours, n_items)"""
 
 ALL_NEIGHBOURS = (swap_neighbours, insertion_neighbours, reversal_neighbours)
-N_CENTRES = 8  # permutations k moves away whose neighbours stand for all that are k + 1 moves away
+N_CENTRES = 8
+"""Permutations k moves away, drawn at random, whose neighbours represent all that are k + 1 moves away (heuristic)."""
 
 
-def random(state: State, batch_size: int) -> IntArray:
-    """(batch_size, n_items) random permutations."""
-    return draw_free(state.constraints, batch_size, state.taken, state.rng)
+def random(context: BatchContext, batch_size: int) -> IntArray:
+    """Choose a batch of (batch_size, n_items) random permutations."""
+    return draw_free(context.constraints, batch_size, context.excluded, context.rng)
 
 
-def local_search(state: State, batch_size: int, neighbours: tuple[Neighbours, ...] = ALL_NEIGHBOURS) -> IntArray:
-    """Stochastic local search: the (batch_size, n_items) batch is drawn at random from the incumbent's neighbours.
+def local_search(
+    context: BatchContext, batch_size: int, neighbours: tuple[Neighbours, ...] = ALL_NEIGHBOURS
+) -> IntArray:
+    """Choose a batch by stochastic local search: random neighbours of the incumbent.
 
-    The incumbent is the last evaluated point that was not worse than all before it, so that the search accepts equal
-    values and crosses plateaus. A move exchanges two items, takes one to another position, or reverses a segment; every
-    move that leads to a free and allowed permutation is as likely. When there are fewer such than `batch_size`, those
-    two moves away follow: the neighbours of N_CENTRES permutations that are drawn from the allowed ones one move away,
-    free or not; then three moves away, up to n_items, and at last random permutations. With a batch of one that is
-    first improvement in random order, with sideways steps (Hoos and Stützle, Stochastic Local Search, 2004), except
-    that no point is evaluated twice. Cost O(n_items^3).
+    The incumbent is the last evaluated point that was not worse than all before it. So the search accepts equal values
+    and crosses plateaus. A move swaps two items, inserts one at another position, or reverses a segment. Each move that
+    leads to a free and allowed permutation is equally likely.
+
+    Where there are fewer of these than `batch_size`, permutations two moves away follow: the neighbours of N_CENTRES
+    permutations, drawn from the allowed ones one move away, free or not. Those three moves away are next, and so on up
+    to n_items moves. Random permutations come last.
+
+    With a batch of one, this is first improvement in random order with sideways steps (Hoos and Stützle, "Stochastic
+    Local Search", 2004), except that no point is evaluated twice. Cost O(n_items^3).
+
+    Args:
+        context: What the batch is chosen from.
+        batch_size: The number of points.
+        neighbours: The types of moves.
+
+    Returns:
+        (batch_size, n_items) permutations.
     """
-    incumbent = state.X[np.flatnonzero(state.y == state.y.min())[-1]]
+    incumbent = context.X[np.flatnonzero(context.y == context.y.min())[-1]]
     n_items = len(incumbent)
-    taken = state.taken.copy()
+    excluded = context.excluded.copy()
     batch: list[IntArray] = []
     around = incumbent[None]
     for _ in range(n_items):
-        centres = state.rng.choice(around, min(N_CENTRES, len(around)), replace=False)
-        around = np.concatenate([kind(centres) for kind in neighbours], axis=1).reshape(-1, n_items)
-        around = state.rng.permutation(around[state.constraints.allows(around)])
+        centres = context.rng.choice(around, min(N_CENTRES, len(around)), replace=False)
+        around = np.concatenate([neighbours_of(centres) for neighbours_of in neighbours], axis=1).reshape(-1, n_items)
+        around = context.rng.permutation(around[context.constraints.allows(around)])
         for permutation in around:
-            if permutation not in taken:
-                taken.add(permutation)
+            if permutation not in excluded:
+                excluded.add(permutation)
                 batch.append(permutation)
             if len(batch) == batch_size:
                 return np.array(batch)
-    return completed(np.array(batch, dtype=np.int64).reshape(-1, n_items), state, batch_size)
+    return completed(np.array(batch, dtype=np.int64).reshape(-1, n_items), context, batch_size)
 
 
-def completed(batch: IntArray, state: State, batch_size: int) -> IntArray:
-    """(batch_size, n_items): the free permutations `batch`, (m, n_items) with m <= batch_size, and then random ones."""
+def completed(batch: IntArray, context: BatchContext, batch_size: int) -> IntArray:
+    """Return a batch (batch_size, n_items): the free permutations `batch`, at most so many, then random ones."""
     if len(batch) == batch_size:
         return batch
-    taken = state.taken.copy()
+    excluded = context.excluded.copy()
     for permutation in batch:
-        taken.add(permutation)
-    return np.concatenate([batch, draw_free(state.constraints, batch_size - len(batch), taken, state.rng)])
+        excluded.add(permutation)
+    return np.concatenate([batch, draw_free(context.constraints, batch_size - len(batch), excluded, context.rng)])

@@ -2,56 +2,66 @@
 
 import numpy as np
 
-from law_ray.gp import GaussianProcess
-from law_ray.kernels import FloatArray
+from law_ray.methods.context import BatchContext
 from law_ray.methods.law import est_of, law
-from law_ray.methods.state import State
-from law_ray.permutations import IntArray
-from law_ray.taken import Taken
+from law_ray.models.gp import GaussianProcess
+from law_ray.space.exclusions import Exclusions
+from law_ray.typing import FloatArray, IntArray
 
-N_STEPS = 100  # of the chain, as in the paper
+N_STEPS = 100
+"""Steps of the chain, as in the paper (supplement)."""
 
 
-def dpp_max_est(state: State, batch_size: int) -> IntArray:
-    """DPP-MAX-EST: LAW-EST with the weight w = 1 (paper, Section 4).
+def dpp_max_est(context: BatchContext, batch_size: int) -> IntArray:
+    """Choose a batch by DPP-MAX-EST: LAW-EST with the weight w = 1 (paper, Section 4).
 
-    The first point maximises EST, the others the variance given the batch: the greedy maximum of the k-DPP of the
-    posterior covariance.
+    The first point maximises EST, and each other point the variance given the batch so far. This is the greedy maximum
+    of the k-DPP of the posterior covariance.
     """
-    return law(state, batch_size, est_of(state), np.ones_like)
+    return law(context, batch_size, est_of(context), np.ones_like)
 
 
-def dpp_sample_est(state: State, batch_size: int) -> IntArray:
-    """DPP-SAMPLE-EST: the first point of DPP-MAX-EST, and the others from a chain that starts at those of DPP-MAX-EST.
+def dpp_sample_est(context: BatchContext, batch_size: int) -> IntArray:
+    """Choose a batch by DPP-SAMPLE-EST: the first point as DPP-MAX-EST, the others by a chain that starts at its batch.
 
-    They are a draw from the k-DPP, k = B - 1, of the posterior covariance given the first point, or rather N_STEPS
-    on the way to it, as many as the paper takes (supplement): the greedy maximum, disturbed.
+    The limit of the chain is the k-DPP, k = B - 1, of the posterior covariance given the first point. Like the paper's
+    (supplement), the chain has only N_STEPS steps. So the batch is the greedy maximum, perturbed, rather than a draw
+    from the k-DPP.
     """
-    first, *others = dpp_max_est(state, batch_size)
-    taken = state.taken.copy()
-    taken.add(first)
-    proposals = state.constraints.sample(N_STEPS, state.rng)
-    given_first = state.posterior.condition(first[None])
-    return np.array([first, *sample_dpp(given_first, others, proposals, taken, state.rng)])
+    first, *others = dpp_max_est(context, batch_size)
+    excluded = context.excluded.copy()
+    excluded.add(first)
+    proposals = context.constraints.sample(N_STEPS, context.rng)
+    given_first = context.posterior.condition(first[None])
+    return np.array([first, *sample_dpp(given_first, others, proposals, excluded, context.rng)])
 
 
 def sample_dpp(
-    process: GaussianProcess, start: list[IntArray], proposals: IntArray, taken: Taken, rng: np.random.Generator
+    process: GaussianProcess, start: list[IntArray], proposals: IntArray, excluded: Exclusions, rng: np.random.Generator
 ) -> list[IntArray]:
-    """k free points after a Metropolis chain whose stationary law is the k-DPP P(S) ~ det(K_t(S, S) + noise I).
+    """Run a Metropolis chain on sets S of k permutations, whose limit is the k-DPP P(S) ~ det(K_t(S, S) + noise I).
 
-    K_t is the covariance of `process`, and S any k free permutations of distinct keys. A step proposes to replace a
-    random point of S by the next of `proposals`, drawn uniformly, and does so with probability min(1, det new / det
-    old), where the new one is free and of another key than the others (Anari, Oveis Gharan and Rezaei, 2016; without
-    the coin that lets every other step of theirs stay, which halves their number). Cost O(n^2 m + k^3 m) for m
-    proposals.
+    S ranges over the sets of free permutations with distinct keys. Each step proposes to replace a random point of S by
+    the next of the proposals. If that one is free and none of the other points has its key, it is accepted with
+    probability min(1, det new / det old). This is the chain of Anari, Oveis Gharan and Rezaei (2016), without the coin
+    that makes every other of their steps do nothing, so it needs half as many. Cost O(n^2 m + k^3 m) for m proposals.
+
+    Args:
+        process: The process with the covariance K_t.
+        start: The k free permutations where the chain starts.
+        proposals: (m, n_items) uniformly distributed permutations, one for each step.
+        excluded: The permutations that are not free.
+        rng: Drives the chain.
+
+    Returns:
+        The k permutations where the chain ends.
     """
     if not start:
         return []
     points = np.array([*start, *proposals])
     kernel = process.posterior(points, points) + process.hyperparameters.noise * np.eye(len(points))
-    keys = [taken.key(point) for point in points]
-    free = [point not in taken for point in points]
+    keys = [excluded.key(point) for point in points]
+    free = [point not in excluded for point in points]
     chosen = list(range(len(start)))
     log_det = _log_det(kernel, chosen)
     for new in range(len(start), len(points)):

@@ -16,7 +16,7 @@ def play(run: int) -> list[Row]:
 
 
 class FakeRay:
-    """Tasks that run when they are waited for, in the order they were submitted."""
+    """Tasks run when their result is fetched, in the order in which they were submitted."""
 
     def __init__(self) -> None:
         self.running, self.most, self.started, self.stopped = 0, 0, False, False
@@ -64,12 +64,12 @@ def test_every_run_is_played_and_no_more_at_once_than_there_are_cpus(ray: FakeRa
     assert ray.most == 3 and ray.stopped
 
 
-def test_of_no_runs_nothing_is_started(ray: FakeRay, tmp_path: Path) -> None:
+def test_without_runs_nothing_is_started(ray: FakeRay, tmp_path: Path) -> None:
     assert tasks.play_all(play, [], tmp_path / "rows.csv") == 0
     assert not ray.started and not (tmp_path / "rows.csv").exists()
 
 
-def test_a_run_that_fails_leaves_no_row_and_the_others_go_on(
+def test_a_run_that_raises_leaves_no_row_and_the_others_go_on(
     ray: FakeRay, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails_at_one(run: int) -> list[Row]:
@@ -82,7 +82,7 @@ def test_a_run_that_fails_leaves_no_row_and_the_others_go_on(
     assert "1 failed: boom" in capsys.readouterr().err
 
 
-def test_what_was_finished_before_an_interrupt_is_kept(ray: FakeRay, tmp_path: Path) -> None:
+def test_rows_finished_before_an_interrupt_are_kept(ray: FakeRay, tmp_path: Path) -> None:
     def interrupted(run: int) -> list[Row]:
         if run == 2:
             raise KeyboardInterrupt
@@ -105,18 +105,18 @@ def test_a_task_has_one_thread(ray: FakeRay, tmp_path: Path, monkeypatch: pytest
     assert tasks.play_all(limited, range(2), tmp_path / "rows.csv") == 0
 
 
-def test_a_file_that_is_not_there_has_no_rows(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_rows(tmp_path: Path) -> None:
     rows = read(tmp_path / "rows.csv", COLUMNS)
     assert rows.empty and tuple(rows.columns) == COLUMNS
 
 
 @pytest.mark.parametrize(("kept", "whole"), [(0, []), (1, []), (2, [1])])
-def test_a_line_that_was_cut_gives_way(kept: int, whole: list[int], tmp_path: Path) -> None:
+def test_a_torn_last_line_is_cut_off(kept: int, whole: list[int], tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     append(file, [{"run": 1, "value": 0.5}])
     append(file, [{"run": 2, "value": 0.5}])
     lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[: kept + 1])[:-3])  # the header is cut, the first row, or the second
+    file.write_text("".join(lines[: kept + 1])[:-3])  # torn: the header, the first row, or the second
     assert read(file, COLUMNS)["run"].tolist() == whole
     append(file, [{"run": 3, "value": 0.5}])
     assert read(file, COLUMNS)["run"].tolist() == [*whole, 3]

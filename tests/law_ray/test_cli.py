@@ -17,8 +17,8 @@ import numpy as np
 import psutil
 import pytest
 
-from law_ray.methods import METHODS
-from law_ray.settings import Settings
+from law_ray.methods.registry import METHODS
+from law_ray.runs.settings import Settings
 
 LAW_RAY = Path(sys.executable).with_name("law-ray")
 OBJECTIVE = """

@@ -5,32 +5,45 @@ import math
 import pickle
 import subprocess
 import sys
-from dataclasses import asdict
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from orderings import allowed_orderings
 
 import law_ray
 from law_ray import InputError, Optimizer
 from law_ray import optimizer as optimizer_module
 from law_ray.cli import cli
-from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
-from law_ray.gp import fit, log_marginal_likelihood
-from law_ray.kernels import position_distances
-from law_ray.methods import METHODS
-from law_ray.permutations import sample
-from law_ray.settings import Settings
+from law_ray.kernels.distance import position_distances
+from law_ray.methods import mace
+from law_ray.methods.registry import METHODS, POSITION_MODEL, Method, Model
+from law_ray.models.fit_distance import fit, log_marginal_likelihood
+from law_ray.runs.settings import Settings
+from law_ray.space.constraints import Constraints
+from law_ray.space.permutations import sample
 from law_ray.tune import LAWSearch
+from tests.oracles.orderings import allowed_orderings
 
 GAINS = np.random.default_rng(0).normal(size=(12, 12))
 BATCHES = (5, 3, 2, 4)  # with n_init=5: the initial design, then rounds 1 to 3
 
 
+# These differ from "local-search" in their moves alone, and `methods/test_baselines.py` checks them too.
+VARIANTS = ("local-search-swap", "local-search-insertion", "local-search-reversal")
+methods = pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=[pytest.mark.slow] if name in VARIANTS else []) for name in METHODS]
+)
+
+
+@pytest.fixture(autouse=True)
+def few_generations(monkeypatch):
+    """Shorten MACE's evolution, on which nothing here depends; `methods/test_mace.py` has all of it."""
+    monkeypatch.setattr(mace, "N_GENERATIONS", 5)
+
+
 def objective(permutation):
-    """A linear assignment, some neighbour terms on top."""
+    """Return the cost of a linear assignment plus that of some neighbours."""
     places = np.arange(len(permutation))
     return float(GAINS[places, permutation].sum() + 0.3 * np.abs(np.diff(permutation)).sum())
 
@@ -49,7 +62,7 @@ def tell_all(optimizer, trials, value=objective):
 
 
 def run(optimizer, batches=BATCHES, value=objective, order=list):
-    """The permutations asked, batch by batch; each batch is told, in some order, before the next ask."""
+    """Return the permutations asked, batch by batch; each batch is told, in some order, before the next ask."""
     asked = []
     for batch_size in batches:
         trials = optimizer.ask(batch_size)
@@ -62,6 +75,12 @@ def state(optimizer):
     return [(t.id, t.round, *t.permutation.tolist(), t.state, repr(t.value), t.reason) for t in optimizer.trials]
 
 
+def first_free(context, batch_size):
+    everything = map(np.array, itertools.permutations(range(context.X.shape[1])))
+    free = (p for p in everything if p not in context.excluded)
+    return np.array(list(itertools.islice(free, batch_size)))
+
+
 @pytest.fixture
 def opt():
     return Optimizer(6, n_init=5)
@@ -69,23 +88,21 @@ def opt():
 
 @pytest.fixture
 def posteriors(monkeypatch):
-    """What the optimiser hands to the method named "spy", which then draws the first free permutations."""
+    """Return what the optimizer hands to the method named "spy", which then draws the first free permutations."""
     handed = []
 
-    def spy(state, batch_size):
-        handed.append((state.posterior, state.best, batch_size, state.taken.copy()))
-        everything = map(np.array, itertools.permutations(range(state.X.shape[1])))
-        free = (p for p in everything if p not in state.taken)
-        return np.array(list(itertools.islice(free, batch_size)))
+    def spy(context, batch_size):
+        handed.append((context.posterior, context.best, batch_size, context.excluded.copy()))
+        return first_free(context, batch_size)
 
-    monkeypatch.setitem(METHODS, "spy", spy)
+    monkeypatch.setitem(METHODS, "spy", Method(spy, "records what it is handed"))
     return handed
 
 
 # ask
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@methods
 @pytest.mark.parametrize("n_items", [4, 9])
 def test_every_ask_returns_that_many_new_permutations(method, n_items):
     asked = run(Optimizer(n_items, method=method, n_init=5), (1, 5, 3, 1))
@@ -162,7 +179,7 @@ def test_asking_while_everything_failed_gives_random_batches(opt):
     assert opt.model is None
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@methods
 def test_whole_space_can_be_asked_batch_by_batch(method):
     opt = Optimizer(4, method=method, n_init=5)
     asked = itertools.chain(*run(opt, (5, 5, 5, 5, 4)))
@@ -195,7 +212,7 @@ def test_a_batch_size_that_is_no_positive_integer_is_refused(opt, batch_size):
 
 
 @pytest.mark.parametrize("n_items", [5, 9])
-@pytest.mark.parametrize("method", list(METHODS))
+@methods
 def test_permutations_of_one_key_are_proposed_once_and_then_the_keys_are_used_up(method, n_items):
     opt = Optimizer(n_items, method=method, n_init=3, key=first_item)
     asked = run(opt, (3, 1, n_items - 4))
@@ -235,7 +252,7 @@ def test_method_is_given_the_posterior_of_what_is_told_conditioned_on_what_is_no
     opt.fail(trials[6].id, "crashed")
     opt.add([[4, 3, 2, 1, 0]], [2.5])
     opt.ask(3)
-    (posterior, best, batch_size, taken), h = posteriors[0], opt.model
+    (posterior, best, batch_size, excluded), h = posteriors[0], opt.model
     X = np.array([*rows(trials[:5]), (4, 3, 2, 1, 0)])
     y = np.array([objective(trial.permutation) for trial in trials[:5]] + [2.5])
     z, errors = (y - y.mean()) / y.std(), np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.0]) / y.std()
@@ -254,18 +271,17 @@ def test_method_is_given_the_posterior_of_what_is_told_conditioned_on_what_is_no
     np.testing.assert_allclose(found_variance, np.diag(covariance), atol=1e-8)
     assert best == pytest.approx(z.min(), abs=1e-12)
     assert batch_size == 3
-    assert sorted(tuple(p) for p in Z.tolist() if np.array(p) in taken) == sorted([*rows(trials), (4, 3, 2, 1, 0)])
+    assert sorted(tuple(p) for p in Z.tolist() if np.array(p) in excluded) == sorted([*rows(trials), (4, 3, 2, 1, 0)])
 
 
-def test_a_method_is_handed_the_values_and_their_standard_errors(monkeypatch):
+def test_a_method_is_handed_the_values_and_their_standard_errors():
     handed = []
 
-    def spy(state, batch_size):
-        handed.append((state.y.tolist(), state.standard_errors.tolist()))
-        return METHODS["random"](state, batch_size)
+    def spy(context, batch_size):
+        handed.append((context.y.tolist(), context.standard_errors.tolist()))
+        return METHODS["random"].choose(context, batch_size)
 
-    monkeypatch.setitem(METHODS, "spy", spy)
-    opt = Optimizer(6, "spy", n_init=4, maximize=True)
+    opt = Optimizer(6, Method(spy, "records what it is handed", None), n_init=4, maximize=True)
     for trial, error in zip(opt.ask(4), (0.5, None, 0.25, None), strict=True):
         if trial.id != 1:
             opt.tell(trial.id, float(trial.id), standard_error=error)
@@ -309,7 +325,7 @@ def test_model_is_never_less_likely_than_the_one_before_on_the_same_values():
     for seed in range(6):
         opt = Optimizer(n_items, "law-est", seed=seed)
         opt.add(X, y)
-        opt.replay([np.roll(X[0], 1)], 1, asdict(before))
+        opt.replay([np.roll(X[0], 1)], 1, before.to_record())
         opt.ask(1)
         assert evidence(opt.model) >= evidence(before) - 1e-6
 
@@ -357,17 +373,28 @@ def test_order_of_tells_inside_a_round_changes_nothing(order, fails):
     assert models[0] == models[1]
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@methods
 def test_runs_with_one_seed_are_equal_bit_for_bit(method):
-    first, second = Optimizer(8, method=method, seed=3, n_init=5), Optimizer(8, method=method, seed=3, n_init=5)
+    first, second = Optimizer(9, method=method, seed=3, n_init=5), Optimizer(9, method=method, seed=3, n_init=5)
     assert run(first) == run(second)
     assert first.model == second.model
 
 
-@pytest.mark.parametrize("method", list(METHODS))
-def test_runs_with_different_seeds_differ(method):
-    first, second = (run(Optimizer(8, method=method, seed=seed, n_init=5)) for seed in (3, 4))
+@methods
+def test_initial_designs_with_different_seeds_differ(method):
+    first, second = (run(Optimizer(8, method=method, seed=seed, n_init=5), (5,)) for seed in (3, 4))
     assert not set(first[0]) & set(second[0])
+
+
+@pytest.mark.parametrize("method", ["ga", "random", "local-search", "mace-est", "mace-ucb"])
+def test_batches_of_random_methods_with_different_seeds_differ_given_the_same_values(method):
+    X = sample(9, 100, np.random.default_rng(0))
+    batches = []
+    for seed in (3, 4):
+        opt = Optimizer(9, method=method, seed=seed)
+        opt.add(X, [objective(permutation) for permutation in X])
+        batches.append(rows(opt.ask(3)))
+    assert batches[0] != batches[1]
 
 
 def test_global_random_state_has_no_say():
@@ -378,7 +405,7 @@ def test_global_random_state_has_no_say():
     assert asked[0] == asked[1]
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@methods
 def test_maximising_is_minimising_the_negated_values(method):
     low, high = Optimizer(6, method=method, n_init=5), Optimizer(6, method=method, n_init=5, maximize=True)
     assert run(low) == run(high, value=lambda p: -objective(p))
@@ -386,7 +413,7 @@ def test_maximising_is_minimising_the_negated_values(method):
     assert low.model == high.model
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize(("method", "rounds"), [("law-est", 4), ("law-auto", 6)])
 def test_optimum_of_a_smooth_objective_is_found_in_few_rounds(method, rounds, seed):
     goal = np.random.default_rng(seed).permutation(8)  # one of 40,320, among 30 or 40
@@ -436,7 +463,7 @@ def test_replaying_a_recorded_run_gives_the_next_ask_of_the_original():
 
     def ask(batch_size):
         trials = original.ask(batch_size)
-        model = None if original.model is None else asdict(original.model)
+        model = None if original.model is None else original.model.to_record()
         record.append([[t.permutation.tolist() for t in trials], trials[0].round, model])
         return trials
 
@@ -630,8 +657,9 @@ def test_importing_the_package_imports_neither_ray_nor_pgmpy_nor_torch_nor_panda
 
 def test_the_default_method_is_law_auto_everywhere():
     assert law_ray.Optimizer(5).method == "law-auto"
-    for defaults in (law_ray.minimize, Settings, LAWSearch):
+    for defaults in (law_ray.Optimizer, law_ray.minimize, Settings):
         assert inspect.signature(defaults).parameters["method"].default == "law-auto"
+    assert "method" not in inspect.signature(LAWSearch).parameters  # it passes its options on to Optimizer
     (option,) = (parameter for parameter in cli.commands["run"].params if parameter.name == "method")
     assert option.default == "law-auto"
     assert {"law-auto", "law-est"} <= set(law_ray.METHODS)
@@ -692,7 +720,6 @@ WITHIN = {
     "a small space": (9, [(i, i + 1) for i in range(7)], {}),
     "few items": (5, [(0, 1), (2, 1)], {}),
 }
-methods = pytest.mark.parametrize("method", list(METHODS))
 
 
 @methods
@@ -752,7 +779,9 @@ def test_constraints_on_another_number_of_items_are_refused():
 
 @methods
 def test_empty_constraints_change_nothing(method):
-    assert run(Optimizer(9, method, n_init=5, constraints=Constraints(9))) == run(Optimizer(9, method, n_init=5))
+    batches = (5, 3, 1)
+    constrained = run(Optimizer(9, method, n_init=5, constraints=Constraints(9)), batches)
+    assert constrained == run(Optimizer(9, method, n_init=5), batches)
 
 
 def test_a_pickled_constrained_optimizer_continues_identically():
@@ -765,7 +794,7 @@ def test_a_pickled_constrained_optimizer_continues_identically():
 
 def test_the_initial_design_begins_with_the_starts_that_are_free():
     starts = [list(range(6)), [1, 0, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [2, 1, 0, 3, 4, 5], [5, 4, 3, 2, 1, 0]]
-    optimizer = Optimizer(6, n_init=8, starts=starts)
+    optimizer = Optimizer(6, n_init=8, start=starts)
     optimizer.add([starts[1]], [1.0])
     first = [trial.permutation.tolist() for trial in optimizer.ask(2)]
     second = [trial.permutation.tolist() for trial in optimizer.ask(5)]
@@ -777,38 +806,38 @@ def test_the_initial_design_begins_with_the_starts_that_are_free():
 
 
 def test_starts_of_one_key_are_one_point():
-    optimizer = Optimizer(6, n_init=3, key=lambda p: int(p[0]), starts=[[0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 4, 5]])
+    optimizer = Optimizer(6, n_init=3, key=lambda p: int(p[0]), start=[[0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 4, 5]])
     firsts = [int(trial.permutation[0]) for trial in optimizer.ask(3)]
     assert firsts[0] == 0
     assert len(set(firsts)) == 3
 
 
 def test_starts_are_for_the_initial_design_alone():
-    optimizer = Optimizer(6, method="random", n_init=2, starts=[list(range(6)), [1, 0, 2, 3, 4, 5]])
+    optimizer = Optimizer(6, method="random", n_init=2, start=[list(range(6)), [1, 0, 2, 3, 4, 5]])
     optimizer.add(sample(6, 2, np.random.default_rng(0)), [1.0, 2.0])
     drawn = {tuple(trial.permutation) for trial in optimizer.ask(5)}
-    assert not drawn & {tuple(start) for start in optimizer.starts}
+    assert not drawn & {tuple(start) for start in optimizer.start}
 
 
 def test_starts_must_be_allowed_orderings_that_fit():
-    with pytest.raises(InputError, match="2 starts do not fit"):
-        Optimizer(3, n_init=1, starts=[[0, 1, 2], [1, 0, 2]])
+    with pytest.raises(InputError, match=r"start has 2 orderings, more than .* \(n_init\) of 1: enlarge it"):
+        Optimizer(3, n_init=1, start=[[0, 1, 2], [1, 0, 2]])
     with pytest.raises(InputError, match="not a permutation"):
-        Optimizer(3, starts=[[0, 1, 1]])
+        Optimizer(3, start=[[0, 1, 1]])
     with pytest.raises(InputError, match="item 1 must come before item 0"):
-        Optimizer(3, constraints=Constraints(3, [(1, 0)]), starts=[[0, 1, 2]])
+        Optimizer(3, constraints=Constraints(3, [(1, 0)]), start=[[0, 1, 2]])
 
 
-def test_of_many_values_the_model_is_given_the_best_and_some_of_the_others(monkeypatch):
+def test_of_many_values_the_model_gets_the_best_and_some_of_the_others(monkeypatch):
     given = {}
 
-    def spy(X, y, rng, previous, standard_errors, original=optimizer_module.fit):
+    def spy(X, y, rng, previous, standard_errors):
         given.update(X=X, y=y, standard_errors=standard_errors)
-        return original(X, y, rng, previous, standard_errors)
+        return POSITION_MODEL.fit(X, y, rng, previous, standard_errors)
 
-    monkeypatch.setattr(optimizer_module, "fit", spy)
     monkeypatch.setattr(optimizer_module, "MAX_POINTS", 30)
-    opt = Optimizer(7, "law-est", n_init=50)
+    model = Model(spy, POSITION_MODEL.read)
+    opt = Optimizer(7, Method(METHODS["law-est"].choose, "records what its model is fitted to", model), n_init=50)
     for trial in opt.ask(50):
         opt.tell(trial.id, objective(trial.permutation), standard_error=float(trial.id))
     opt.ask(1)

@@ -4,10 +4,10 @@ import math
 import numpy as np
 import pytest
 
-from law_ray.acquisition import est, optimum_estimate, sigmoid_weight
+from law_ray.acquisition.functions import est, optimum_estimate, sigmoid_weight
 from law_ray.errors import InputError
-from law_ray.gp import Hyperparameters
-from law_ray.permutations import enumerate_all
+from law_ray.kernels.distance import DistanceHyperparameters
+from law_ray.space.permutations import enumerate_all
 from law_ray.theory import (
     beta_t,
     est_eta_t,
@@ -25,9 +25,9 @@ from law_ray.theory import (
 )
 
 DELTA = 0.1
-SMOOTH = Hyperparameters(decay=0.05, signal_variance=1.0, noise=0.01, mean=0.0)
-ROUGH = Hyperparameters(decay=0.5, signal_variance=2.0, noise=0.1, mean=0.0)
-NOISY = Hyperparameters(decay=3.0, signal_variance=0.5, noise=1.0, mean=0.0)
+SMOOTH = DistanceHyperparameters(decay=0.05, signal_variance=1.0, noise=0.01, mean=0.0)
+ROUGH = DistanceHyperparameters(decay=0.5, signal_variance=2.0, noise=0.1, mean=0.0)
+NOISY = DistanceHyperparameters(decay=3.0, signal_variance=0.5, noise=1.0, mean=0.0)
 each_model = pytest.mark.parametrize("h", [SMOOTH, ROUGH, NOISY], ids=["smooth", "rough", "noisy"])
 
 
@@ -37,19 +37,19 @@ def correlations(X, decay):
 
 
 def gain_of(K, noise):
-    """1/2 log det(I + K / noise) by eigenvalues, for any number of leading axes."""
+    """Return 1/2 log det(I + K / noise) by eigenvalues, for any number of leading axes."""
     return 0.5 * np.log1p(np.linalg.eigvalsh(K) / noise).sum(axis=-1)
 
 
 def permanent(matrix):
-    """By dynamic programming over the subsets of columns."""
+    """Compute the permanent by dynamic programming over the subsets of columns."""
     sums = {0: 1.0}
     for row in matrix:
         grown = {}
-        for taken, value in sums.items():
+        for used, value in sums.items():
             for column, entry in enumerate(row):
-                if not taken >> column & 1:
-                    key = taken | 1 << column
+                if not used >> column & 1:
+                    key = used | 1 << column
                     grown[key] = grown.get(key, 0.0) + value * entry
         sums = grown
     return sums[2 ** len(matrix) - 1]
@@ -125,7 +125,7 @@ def test_position_gain_bound_is_attained_by_one_permutation_and_by_one_and_its_r
 
 @each_model
 def test_position_gain_bound_is_the_largest_gain_of_any_eigenvalues_with_that_leading_one(h):
-    """Of T eigenvalues with sum T, the least leading one that the smallest correlation allows, and random others."""
+    """T eigenvalues with sum T: the least leading one that the smallest correlation allows, and random others."""
     n_items, T = 4, 7
     leading = 1 + (T - 1) * math.exp(-h.decay / n_items * 8)
     others = np.random.default_rng(0).dirichlet(np.full(T - 1, 50.0), size=2000) * (T - leading)
@@ -153,7 +153,7 @@ def test_gain_bounds_hold_for_the_greedy_choice_of_any_number_of_permutations(h,
         bound = position_gain_bound(n_items, T, h)
         assert gain <= bound + 1e-9
         assert bound <= finite_space_gain_bound(n_items, T, h) + 1e-9
-    # Nor is the bound idle: half of it is too little.
+    # The bound is not trivial: half of it is too small.
     assert 0.5 * position_gain_bound(n_items, 10, h) < information_gain(X[chosen[:10]], h)
 
 
@@ -172,14 +172,14 @@ def test_spectral_term_is_the_smaller_only_where_permutations_repeat(h):
     assert gain <= finite_space_gain_bound(3, 1000, h) == position_gain_bound(3, 1000, h) < hadamard
 
 
-def test_gain_bounds_of_more_permutations_than_floats_can_count_are_those_without_the_spectral_term():
+def test_gain_bounds_lack_the_spectral_term_if_the_number_of_permutations_overflows():
     for n_items in (170, 171, 400):
         assert finite_space_gain_bound(n_items, 50, SMOOTH) == pytest.approx(25 * math.log(101), rel=1e-12)
         assert position_gain_bound(n_items, 50, SMOOTH) < finite_space_gain_bound(n_items, 50, SMOOTH)
 
 
 def test_beta_and_zeta_spend_no_more_than_delta_on_all_rounds():
-    """A normal variable is beyond c standard deviations with probability at most exp(-c^2 / 2)."""
+    """A normal variable exceeds c standard deviations with probability at most exp(-c^2 / 2)."""
     rounds = range(1, 20_001)
     assert sum(1 / pi_t(t) for t in rounds) == pytest.approx(1.0, abs=1e-4)
     assert sum(120 * math.exp(-beta_t(5, t, 1, DELTA) / 2) for t in rounds) == pytest.approx(DELTA, rel=1e-4)
@@ -191,8 +191,8 @@ def test_beta_in_batches_is_that_of_the_first_evaluation_of_the_round():
         assert beta_t(6, t, 7, DELTA) == pytest.approx(beta_t(6, 7 * (t - 1) + 1, 1, DELTA), rel=1e-12)
 
 
-def test_other_weights_of_the_rounds_that_the_paper_allows_break_the_confidence_of_zeta():
-    """pi_1 = 1 in a single round, which has sum 1 / pi_t <= 1."""
+def test_other_pi_t_that_the_paper_allows_break_the_confidence_of_zeta():
+    """The paper allows pi_1 = 1 in a single round, as sum 1 / pi_t <= 1."""
     delta = 0.4
     zeta = math.sqrt(2 * math.log(1**2 / (2 * delta)))
     assert math.erfc(zeta / math.sqrt(2)) > delta
@@ -209,17 +209,17 @@ def test_eta_is_twice_the_width_for_ucb_and_the_largest_nu_plus_zeta_for_est():
 
 
 def draws(n_items, h, count, seed=0):
-    """Prior covariance of all permutations, and functions (count, n_items!) from the Gaussian process."""
+    """Return the prior covariance of all permutations, and functions (count, n_items!) from the Gaussian process."""
     K = h.signal_variance * correlations(enumerate_all(n_items), h.decay)
     factor = np.linalg.cholesky(K + 1e-10 * np.eye(len(K)))
     return K, np.random.default_rng(seed).normal(size=(count, len(K))) @ factor.T
 
 
 class Law:
-    """Algorithm 1 on an enumerated space by direct formulas, as the theorem takes it.
+    """Algorithm 1 on an enumerated space by direct formulas, as the theorem assumes it.
 
-    `acquisition(mean, variance, y, round)` of all x. After `run`, `evaluated` has the points in order, and `first` a
-    row a round: the first point of the batch, and its mean, standard deviation and acquisition.
+    `acquisition(mean, variance, y, round)` returns the values of all x. After `run`, `evaluated` holds the points in
+    order, and `first` a row per round: the first point of the batch, its mean, standard deviation and acquisition.
     """
 
     def __init__(self, K, f, h, acquisition, weight, repeats=True):
@@ -276,8 +276,8 @@ WEIGHTS = {sigmoid_weight: (0.01, 1.0), steep_weight: (0.5, 1.0), equal_weight: 
 @pytest.mark.parametrize("weight", WEIGHTS, ids=lambda weight: weight.__name__)
 @pytest.mark.parametrize("repeats", [True, False])
 @pytest.mark.parametrize(("n_rounds", "batch_size"), [(24, 1), (8, 3), (1, 4)])
-def test_bound_without_eta_is_on_the_mean_deviation_of_first_points(h, weight, repeats, n_rounds, batch_size):
-    """The second half of the proof, which is not a matter of chance: with eta = 1, and the gain of the run itself."""
+def test_bound_without_eta_limits_the_mean_deviation_of_first_points(h, weight, repeats, n_rounds, batch_size):
+    """This is the second half of the proof, which holds with certainty: eta = 1, and the gain of the run itself."""
     K, functions = draws(4, h, 3)
     for f in functions:
         law = Law(K, f, h, ucb(4, batch_size), weight, repeats).run(n_rounds, batch_size)
@@ -292,14 +292,14 @@ def test_bound_without_eta_is_on_the_mean_deviation_of_first_points(h, weight, r
 
 
 def test_bound_without_eta_is_tight_up_to_its_constant_for_independent_values():
-    h = Hyperparameters(decay=1e4, signal_variance=2.25, noise=0.3, mean=0.0)
+    h = DistanceHyperparameters(decay=1e4, signal_variance=2.25, noise=0.3, mean=0.0)
     gain = information_gain(enumerate_all(4)[:20], h)
     assert regret_bound(1.0, 20, 1, gain, (0.3, 0.3), h) == pytest.approx(1.5 * (1 + 1 / 20), rel=1e-10)
 
 
-def test_the_ratio_of_the_weights_is_needed():
-    """Weights that lock each batch on its first point learn little: first points stay as uncertain as ever."""
-    h = Hyperparameters(decay=1e4, signal_variance=1.0, noise=0.01, mean=0.0)
+def test_the_bound_needs_the_ratio_of_the_weight_bounds():
+    """A weight that repeats the first point throughout the batch learns little: first points stay uncertain."""
+    h = DistanceHyperparameters(decay=1e4, signal_variance=1.0, noise=0.01, mean=0.0)
 
     def fresh(mean, variance, y, t):
         return np.where(np.arange(24) == t, 1.0, 0.0)
@@ -318,8 +318,8 @@ def test_the_ratio_of_the_weights_is_needed():
 @each_model
 @pytest.mark.parametrize("weight", WEIGHTS, ids=lambda weight: weight.__name__)
 @pytest.mark.parametrize(("n_items", "n_rounds", "batch_size"), [(4, 8, 3), (5, 6, 4)])
-def test_regret_of_law_ucb_is_below_the_bound_and_not_below_any(h, weight, n_items, n_rounds, batch_size):
-    """The bound is loose, by the ratio of the weights and a further factor of 10 to 100, but not by more."""
+def test_regret_of_law_ucb_is_below_the_bound_and_the_bound_is_not_trivial(h, weight, n_items, n_rounds, batch_size):
+    """The bound is loose by the ratio of the weights and a further factor of 10 to 100, but not by more."""
     K, functions = draws(n_items, h, 40, seed=n_items)
     laws = [
         Law(K, f, h, ucb(n_items, batch_size), weight).run(n_rounds, batch_size, np.random.default_rng(i))
@@ -342,8 +342,8 @@ def test_simple_regret_is_below_the_bound_where_no_permutation_is_proposed_twice
         assert np.mean([law.regrets.min() <= bound for law in laws]) >= 1 - DELTA
 
 
-def test_first_regrets_of_law_ucb_are_within_eta_until_the_optimum_is_taken():
-    """Which is all that the bound on the simple regret needs where nothing is proposed twice."""
+def test_first_regrets_of_law_ucb_are_within_eta_until_the_optimum_is_proposed():
+    """The bound on the simple regret needs no more if no permutation is proposed twice."""
     K, functions = draws(4, ROUGH, 40)
     within = []
     for f in functions:
@@ -355,8 +355,8 @@ def test_first_regrets_of_law_ucb_are_within_eta_until_the_optimum_is_taken():
 
 
 def test_first_regrets_of_law_est_are_within_eta_only_where_the_optimum_estimate_is_low_enough():
-    """Where m-hat <= min f, and f(x) is within zeta of its mean, the regret is at most (nu + zeta) sigma; else not."""
-    h = Hyperparameters(decay=3.0, signal_variance=1.0, noise=0.01, mean=0.0)
+    """If f(x) is within zeta of its mean, the regret is at most (nu + zeta) sigma whenever m-hat <= min f."""
+    h = DistanceHyperparameters(decay=3.0, signal_variance=1.0, noise=0.01, mean=0.0)
     K, functions = draws(4, h, 30)
     held, failed, too_high = [], [], []
     for i, f in enumerate(functions):
@@ -380,7 +380,7 @@ def test_first_regrets_of_law_est_are_within_eta_only_where_the_optimum_estimate
 
 @each_model
 def test_bounds_do_not_depend_on_the_units_of_the_values(h):
-    scaled = Hyperparameters(h.decay, 9 * h.signal_variance, 9 * h.noise, h.mean)
+    scaled = DistanceHyperparameters(h.decay, 9 * h.signal_variance, 9 * h.noise, h.mean)
     assert position_gain_bound(5, 30, scaled) == pytest.approx(position_gain_bound(5, 30, h), rel=1e-12)
     assert information_gain(enumerate_all(3), scaled) == pytest.approx(information_gain(enumerate_all(3), h), rel=1e-12)
     bounds = [regret_bound(5.0, 10, 3, 12.0, (0.5, 1.0), model) for model in (scaled, h)]
@@ -400,8 +400,8 @@ def test_weights_without_positive_bounds_are_refused(weight_bounds):
     [
         (lambda: regret_bound(5.0, 0, 3, 1.0, (1.0, 1.0), ROUGH), "n_rounds=0"),
         (lambda: regret_bound(5.0, 2, 0, 1.0, (1.0, 1.0), ROUGH), "batch_size=0"),
-        (lambda: regret_bound(5.0, 2, 1, 1.0, (1.0, 1.0), Hyperparameters(1.0, 1.0, 0.0, 0.0)), "noise=0.0"),
-        (lambda: information_gain(enumerate_all(3), Hyperparameters(1.0, 1.0, -1.0, 0.0)), "noise=-1.0"),
+        (lambda: regret_bound(5.0, 2, 1, 1.0, (1.0, 1.0), DistanceHyperparameters(1.0, 1.0, 0.0, 0.0)), "noise=0.0"),
+        (lambda: information_gain(enumerate_all(3), DistanceHyperparameters(1.0, 1.0, -1.0, 0.0)), "noise=-1.0"),
         (lambda: position_gain_bound(3, 0, ROUGH), "n_evaluations=0"),
         (lambda: finite_space_gain_bound(0, 3, ROUGH), "n_items=0"),
         (lambda: log_eigenvalue_bound(3, 0.0), "decay=0.0"),
@@ -412,7 +412,7 @@ def test_weights_without_positive_bounds_are_refused(weight_bounds):
         (lambda: est_eta_t([], DELTA), "round=0"),
     ],
 )
-def test_what_the_bounds_do_not_cover_is_refused_by_name(call, culprit):
+def test_arguments_that_the_bounds_do_not_cover_are_refused_with_the_culprit(call, culprit):
     with pytest.raises(InputError, match=culprit) as refusal:
         call()
     assert "\n" not in str(refusal.value)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from law_ray.errors import InputError
-from law_ray.permutations import enumerate_all, sample
+from law_ray.space.permutations import enumerate_all, sample
 from objectives.fsp import FSP, load
+from tests.oracles.flow_shops import insertion_makespans
 
 
 def longest_path(times: np.ndarray, order: Sequence[int]) -> float:
@@ -52,14 +53,13 @@ def test_the_reversed_shop_has_the_makespan_of_the_reversed_order() -> None:
 def test_insertion_makespans_are_those_of_the_longer_orders() -> None:
     rng = np.random.default_rng(6)
     times = rng.integers(0, 20, (7, 4)).astype(float)
-    flow_shop = FSP("fsp:test", None, times)
     for k in range(7):
         job, *order = sample(7, 1, rng)[0][: k + 1].tolist()
         expected = [longest_path(times, [*order[:place], job, *order[place:]]) for place in range(k + 1)]
-        assert flow_shop.insertion_makespans(order, job).tolist() == expected
+        assert insertion_makespans(times, np.array(order, dtype=np.int64), job).tolist() == expected
 
 
-def test_times_that_are_none_are_refused() -> None:
+def test_times_of_a_wrong_shape_or_sign_are_refused() -> None:
     for times, culprit in (
         (np.zeros((0, 3)), r"shape \(0, 3\)"),
         (np.zeros(3), r"shape \(3,\)"),
@@ -73,7 +73,7 @@ OR_LIBRARY = " instance one\n 2 2\n 0 1 1 2\n 0 3 1 4\n +++\n instance two\n 1 2
 TAILLARD = "number of jobs, number of machines, initial seed :\n 2 2 0\nprocessing times :\n 1 3\n 2 4\n"
 
 
-def test_a_file_is_read_in_the_form_it_has(tmp_path: Path) -> None:
+def test_the_format_of_a_file_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "shops.txt").write_text(OR_LIBRARY)
     (tmp_path / "shop.fsp").write_text(TAILLARD)
     first = load(str(tmp_path / "shops.txt"), instance="one")

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from law_ray.errors import InputError
-from law_ray.permutations import sample
+from law_ray.space.permutations import sample
 from objectives import Objective
 from objectives.fsp import FSP
 from objectives.problem import Problem
@@ -19,11 +19,11 @@ def problems(seed: int = 0) -> list[Problem]:
     return [QAP("qap:a", 1.0, A, B), FSP("fsp:a", None, times), TSP("tsp:a", None, A)]
 
 
-KINDS = pytest.mark.parametrize("kind", range(3), ids=["qap", "fsp", "tsp"])
+COMPONENTS = pytest.mark.parametrize("kind", range(3), ids=["qap", "fsp", "tsp"])
 
 
-@KINDS
-def test_many_values_are_the_single_ones(kind: int) -> None:
+@COMPONENTS
+def test_many_values_equal_the_single_ones(kind: int) -> None:
     problem = problems()[kind]
     permutations = sample(N_ITEMS, 20, np.random.default_rng(1))
     assert isinstance(problem, Objective)
@@ -32,7 +32,7 @@ def test_many_values_are_the_single_ones(kind: int) -> None:
     assert problem.values(np.empty((0, N_ITEMS), dtype=int)).shape == (0,)
 
 
-@KINDS
+@COMPONENTS
 def test_a_pickle_is_the_same_problem(kind: int) -> None:
     problem = problems()[kind]
     copy = cloudpickle.loads(cloudpickle.dumps(problem))
@@ -41,7 +41,7 @@ def test_a_pickle_is_the_same_problem(kind: int) -> None:
     assert copy(order, np.random.default_rng(0)) == problem(order)
 
 
-def test_fingerprints_tell_data_apart_and_nothing_else() -> None:
+def test_fingerprints_depend_on_the_kind_and_the_data_alone() -> None:
     A, B = np.arange(16.0).reshape(2, 2, 4)[:, :, :2]
     prints = {
         each.fingerprint
@@ -58,7 +58,7 @@ def test_fingerprints_tell_data_apart_and_nothing_else() -> None:
     assert FSP("q", None, np.ones((2, 3))).fingerprint != FSP("q", None, np.ones((3, 2))).fingerprint
 
 
-def test_the_data_are_a_copy_that_nobody_writes_to() -> None:
+def test_the_data_are_a_read_only_copy() -> None:
     times = np.ones((2, 3))
     problem = FSP("fsp:a", None, times)
     times[:] = 5
@@ -67,12 +67,12 @@ def test_the_data_are_a_copy_that_nobody_writes_to() -> None:
         problem.times[0, 0] = 5
 
 
-@KINDS
+@COMPONENTS
 @pytest.mark.parametrize(
     "wrong",
     [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 6], [-1, 0, 1, 2, 3, 4], [0, 0, 1, 2, 3, 4], [0.0, 1, 2, 3, 4, 5]],
 )
-def test_what_is_no_permutation_is_refused(kind: int, wrong: list[float]) -> None:
+def test_anything_but_a_permutation_is_refused(kind: int, wrong: list[float]) -> None:
     problem = problems()[kind]
     for call in (lambda: problem(wrong), lambda: problem.values([wrong]), lambda: problem.values(wrong)):
         with pytest.raises(InputError, match="permutation") as caught:
@@ -80,7 +80,7 @@ def test_what_is_no_permutation_is_refused(kind: int, wrong: list[float]) -> Non
         assert "\n" not in str(caught.value)
 
 
-def test_the_answer_names_the_best_known_value_and_the_gap_to_it() -> None:
+def test_the_explanation_gives_the_best_known_value_and_the_gap_to_it() -> None:
     order = np.arange(N_ITEMS)
     with_optimum, without = QAP("qap:a", 24.0, np.eye(N_ITEMS), 5 * np.eye(N_ITEMS)), problems()[1]
     assert with_optimum.explain(order, np.random.default_rng(0)) == {"best_known": 24.0, "gap": 6.0}

@@ -27,7 +27,7 @@ def test_an_attribute_within_a_class_is_found(tmp_path: Path) -> None:
     assert load(f"{tmp_path / 'nested_for_checks.py'}:A.f")(None) == 4
 
 
-def test_a_file_is_run_anew_and_hides_no_other_module(tmp_path: Path) -> None:
+def test_a_file_is_run_again_by_each_load_and_hides_no_other_module(tmp_path: Path) -> None:
     path = tmp_path / "json.py"
     path.write_text("def f(permutation):\n    return 1\n")
     import json
@@ -38,12 +38,12 @@ def test_a_file_is_run_anew_and_hides_no_other_module(tmp_path: Path) -> None:
     assert sys.modules["json"] is json
 
 
-def test_a_module_that_another_hides_is_to_be_named_by_its_file(
+def test_a_module_that_another_one_hides_must_be_named_by_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "json.py").write_text("def f(permutation):\n    return 1\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"name your file, json\.py:f"):
+    with pytest.raises(InputError, match=r"json also names another module: give the path of your file, json\.py:f"):
         load("json:f")
     assert load("json.py:f")(None) == 1
 
@@ -58,7 +58,7 @@ def test_a_module_that_another_hides_is_to_be_named_by_its_file(
         ("x = 1\n", "has no 'f'"),
     ],
 )
-def test_a_file_that_fails_is_named_with_the_reason(tmp_path: Path, text: str, culprit: str) -> None:
+def test_a_file_that_fails_is_refused_with_the_reason_in_one_line(tmp_path: Path, text: str, culprit: str) -> None:
     path = tmp_path / "broken_for_checks.py"
     path.write_text(text)
     with pytest.raises(InputError, match=culprit) as caught:
@@ -68,7 +68,9 @@ def test_a_file_that_fails_is_named_with_the_reason(tmp_path: Path, text: str, c
     assert "broken_for_checks" not in sys.modules or culprit == "has no 'f'"
 
 
-def test_a_module_whose_package_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_whose_package_fails_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bad_for_checks").mkdir()
     (tmp_path / "bad_for_checks" / "__init__.py").write_text("1 / 0\n")
     (tmp_path / "bad_for_checks" / "m.py").write_text("f = print\n")

@@ -7,7 +7,7 @@ import pytest
 
 from law_ray.driver.cluster import check_request, slots
 from law_ray.errors import InputError
-from law_ray.settings import Settings
+from law_ray.runs.settings import Settings
 
 
 def settings(**options):
@@ -60,6 +60,7 @@ def heard_by_others(permutation):
     return 1000.0 * (len(listening) - loopback) + loopback
 
 
+@pytest.mark.slow
 def test_a_ray_of_ones_own_listens_on_loopback_alone(tmp_path):
     code = (
         "import law_ray, test_cluster\n"

@@ -1,16 +1,19 @@
+"""Runs that go on without the client that started them."""
+
 import time
 
 import pytest
 import ray
 
-from law_ray import journal
-from law_ray.driver import detached, launch
+from law_ray.driver import detached
 from law_ray.driver.actor import NAMESPACE
+from law_ray.driver.api import launch
 from law_ray.errors import InputError
-from law_ray.run import replayed
-from objectives import load
+from law_ray.runs import journal
+from law_ray.runs.objective import BlackBox
+from law_ray.runs.run import Run
 
-pytestmark = pytest.mark.usefixtures("cluster")
+pytestmark = pytest.mark.usefixtures("cluster", "clean_imports")
 
 OBJECTIVE = """
 import time
@@ -31,10 +34,9 @@ def joined():
 
 def start(folder, name, address, evals=20, **options):
     (folder / "slow.py").write_text(OBJECTIVE)
-    source = {"name": f"{folder / 'slow.py'}:score", "options": options}
-    objective = load(source["name"], **options)
+    objective = BlackBox.load(f"{folder / 'slow.py'}:score", options)
     settings = {"evals": evals, "n_init": 10, "batch_size": 4, "method": "random", "out": folder / name}
-    return launch(objective, name, address, n_items=6, source=source, **settings)
+    return launch(objective, name, address, n_items=6, **settings)
 
 
 def test_a_run_goes_on_by_itself_and_gives_its_answer_to_whom_attaches(tmp_path, joined):
@@ -46,17 +48,18 @@ def test_a_run_goes_on_by_itself_and_gives_its_answer_to_whom_attaches(tmp_path,
         detached.attach("one", joined, progress=False)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_can_be_resumed_and_its_name_is_free(tmp_path, joined):
     folder = start(tmp_path, "two", joined, evals=100, seconds="0.2")
     (tmp_path / "other").mkdir()
-    with pytest.raises(InputError, match="a driver named two is there already: attach to it, stop it"):
+    with pytest.raises(InputError, match="a driver named two is on this cluster already: attach to it, stop it"):
         start(tmp_path / "other", "two", joined)
     detached.stop_detached("two", joined)
-    optimizer = replayed(journal.read(folder), None)
-    assert optimizer.pending
+    assert Run.load(folder).optimizer.pending
     journal.Journal(folder).close()  # nobody holds it
 
 
+@pytest.mark.faults
 def test_it_goes_on_when_its_process_dies(tmp_path, joined):
     folder = start(tmp_path, "three", joined, evals=40, seconds="0.1")
     driver = ray.get_actor("three", NAMESPACE)
@@ -70,5 +73,5 @@ def test_it_goes_on_when_its_process_dies(tmp_path, joined):
 
 
 def test_without_a_cluster_that_goes_on_it_is_refused(tmp_path):
-    with pytest.raises(InputError, match="needs a Ray cluster that does: give its address"):
+    with pytest.raises(InputError, match="needs a Ray cluster that outlives this command: give its address"):
         start(tmp_path, "four", None)

@@ -7,19 +7,20 @@ import sys
 import pytest
 
 import law_ray
-from experiments.faults import BEFORE, OPTIONS, provoked, struck
-from experiments.faulty import Faulty
-from law_ray import journal
+from experiments.ours.faults import BEFORE, OPTIONS, provoked, struck
+from experiments.ours.faulty import Faulty
 from law_ray.errors import RunError
-from law_ray.evaluation import evaluate
 from law_ray.optimizer import Optimizer
-from law_ray.seeding import generator
+from law_ray.runs import journal
+from law_ray.runs.evaluation import evaluate
+from law_ray.utils.seeding import generator
 
 
 def outcomes(folder):
     return [record for record in journal.read(folder) if record["type"] in ("tell", "fail")]
 
 
+@pytest.mark.faults
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("mode", ["sync", "async"])
 @pytest.mark.parametrize("flaw", ["exit", "segfault", "kill worker", "kill driver"])
@@ -30,6 +31,7 @@ def test_an_evaluation_whose_process_dies_is_made_again(tmp_path, flaw, mode):
     assert {record["type"] for record in outcomes(tmp_path / "run")} == {"tell"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_what_no_worker_can_send_back_fails_alone(tmp_path):
     objective = Faulty(tmp_path, 0.02, "raise")
@@ -37,6 +39,7 @@ def test_what_no_worker_can_send_back_fails_alone(tmp_path):
     assert [r["reason"] for r in outcomes(tmp_path / "run") if r["type"] == "fail"] == ["Unpicklable: unpicklable"]
 
 
+@pytest.mark.faults
 @pytest.mark.usefixtures("cluster")
 def test_an_ordering_that_kills_its_workers_is_tried_twice_and_never_asked_for_again(tmp_path):
     objective = Faulty(tmp_path, 0.02, "kill worker", for_ever=True)
@@ -45,6 +48,7 @@ def test_an_ordering_that_kills_its_workers_is_tried_twice_and_never_asked_for_a
     assert (objective.met(), fail["reason"]) == (2, "WorkerCrashedError: the worker died, again")
 
 
+@pytest.mark.faults
 @pytest.mark.usefixtures("cluster")
 def test_a_journal_that_cannot_be_written_ends_the_run_with_the_reason_and_nothing_lost(tmp_path):
     objective = Faulty(tmp_path, 0.02, "limit journal")
@@ -57,6 +61,7 @@ def test_a_journal_that_cannot_be_written_ends_the_run_with_the_reason_and_nothi
     assert (result.history["state"] == "told").sum() == 40
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("scene", ["node-killed", "node-replaced", "node-frozen", "head"])
 def test_nodes_that_die_or_freeze_lose_nothing(scene):
     row = provoked(scene)
@@ -68,17 +73,18 @@ KILLED = """
 import json, os, tempfile
 from pathlib import Path
 import law_ray
-from experiments import faults
-from experiments.faulty import Faulty
+from experiments.ours import faults
+from experiments.ours.faulty import Faulty
 with tempfile.TemporaryDirectory() as folder, faults.three_nodes() as cluster:
     objective = Faulty(Path(folder), 0.1)
     victim = cluster.list_all_nodes()[-1]
     faults.struck("kill", objective, lambda: cluster.remove_node(victim, False), method="law-est", seed=3)
-    history = law_ray.run.replayed(law_ray.journal.read(Path(folder) / "run"), None).history
+    history = law_ray.load(Path(folder) / "run").history
     print(json.dumps([history["permutation"].tolist(), history["value"].tolist()]))
 """
 
 
+@pytest.mark.faults
 def test_three_nodes_and_a_kill_make_the_history_that_the_optimiser_alone_makes(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

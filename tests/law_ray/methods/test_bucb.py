@@ -1,7 +1,7 @@
 import pytest
-from problems import Problem, assert_greedy
 
 from law_ray.methods.bucb import gp_bucb
+from tests.oracles.problems import Problem, assert_greedy
 
 
 @pytest.mark.parametrize(
@@ -14,4 +14,4 @@ def test_each_point_has_the_least_lower_bound_given_the_others(n_items, seed, ba
     def objective(A, batch):
         return problem.ucb(A, batch_size, round, batch)
 
-    assert_greedy(problem, gp_bucb(problem.state(round=round), batch_size), objective)
+    assert_greedy(problem, gp_bucb(problem.context(round=round), batch_size), objective)

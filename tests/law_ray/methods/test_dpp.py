@@ -3,15 +3,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from plain import PlainLaw
-from problems import Problem, assert_greedy
 from scipy.stats import chisquare
 
-from law_ray.gp import GaussianProcess, Hyperparameters
+from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.methods import dpp
 from law_ray.methods.dpp import dpp_max_est, dpp_sample_est, sample_dpp
-from law_ray.permutations import enumerate_all
-from law_ray.taken import Taken
+from law_ray.models.gp import GaussianProcess
+from law_ray.space.exclusions import Exclusions
+from law_ray.space.permutations import enumerate_all
+from tests.oracles.plain_law import PlainLaw
+from tests.oracles.problems import Problem, assert_greedy
 
 
 def as_set(points):
@@ -19,7 +20,7 @@ def as_set(points):
 
 
 def law_of_sets(kernel, candidates, k, distinct=lambda points: True):
-    """The probability of each set of k of the candidates, in proportion to its determinant; `kernel` with noise."""
+    """Return the probability of each set of k candidates, proportional to its determinant; `kernel` includes noise."""
     sets = [list(s) for s in itertools.combinations(range(len(candidates)), k)]
     sets = [s for s in sets if distinct(candidates[s])]
     determinants = np.array([np.linalg.det(kernel[np.ix_(s, s)]) for s in sets])
@@ -43,20 +44,29 @@ def test_dpp_max_is_the_best_est_and_then_the_largest_variance_given_the_batch(n
     def objective(A, batch):
         return np.log(problem.variance(A, batch)) if len(batch) else problem.est(A, optimum)
 
-    batch = dpp_max_est(problem.state(), batch_size)
+    batch = dpp_max_est(problem.context(), batch_size)
     assert_greedy(problem, batch[: 5 if batch_size > 6 else batch_size], objective)
     assert len(as_set(batch)) == batch_size
 
 
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize(("decay", "noise"), [(0.3, 0.03), (0.1, 0.3)])  # far from uniform, and noise that matters
-def test_the_chain_draws_from_the_k_dpp_of_the_noisy_posterior(k, decay, noise):
+@pytest.mark.parametrize(
+    ("decay", "noise", "k"),  # far from uniform, and noise that matters
+    [
+        (0.3, 0.03, 3),
+        (0.1, 0.3, 2),
+        pytest.param(0.3, 0.03, 2, marks=pytest.mark.slow),
+        pytest.param(0.1, 0.3, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_the_chain_draws_from_the_k_dpp_of_the_noisy_posterior(decay, noise, k):
     everything = enumerate_all(4)
     free, rng = everything[4:12], np.random.default_rng(0)
-    taken = Taken(permutations=[*everything[:4], *everything[12:]])
-    process = GaussianProcess(everything[[12, 20]], np.array([0.0, 1.0]), Hyperparameters(decay, 1.0, noise, 0.0))
+    excluded = Exclusions(permutations=[*everything[:4], *everything[12:]])
+    process = GaussianProcess(
+        everything[[12, 20]], np.array([0.0, 1.0]), DistanceHyperparameters(decay, 1.0, noise, 0.0)
+    )
     drawn = [
-        as_set(sample_dpp(process, list(free[:k]), everything[rng.integers(2, 14, size=70)], taken, rng))
+        as_set(sample_dpp(process, list(free[:k]), everything[rng.integers(2, 14, size=70)], excluded, rng))
         for _ in range(1000)
     ]
     plain = PlainLaw(everything[[12, 20]], np.zeros(2), process.hyperparameters)
@@ -68,36 +78,36 @@ def test_the_chain_draws_from_the_k_dpp_of_the_noisy_posterior(k, decay, noise):
 def test_the_chain_gets_the_posterior_given_the_first_point_of_dpp_max_and_a_hundred_proposals(batch_size, monkeypatch):
     problem, handed = Problem(6, 1), []
 
-    def spy(process, start, proposals, taken, rng):
-        handed.append((process, start, proposals, taken))
+    def spy(process, start, proposals, excluded, rng):
+        handed.append((process, start, proposals, excluded))
         return start[::-1]
 
     monkeypatch.setattr(dpp, "sample_dpp", spy)
-    chosen, greedy = dpp_sample_est(problem.state(), batch_size), dpp_max_est(problem.state(), batch_size)
-    process, start, proposals, taken = handed[0]
+    chosen, greedy = dpp_sample_est(problem.context(), batch_size), dpp_max_est(problem.context(), batch_size)
+    process, start, proposals, excluded = handed[0]
     assert chosen.tolist() == [greedy[0].tolist(), *greedy[:0:-1].tolist()]
     assert np.array_equal(start, greedy[1:])
     variance = problem.variance(problem.candidates, greedy[:1])
     np.testing.assert_allclose(process.predict(problem.candidates)[1], variance, rtol=0, atol=1e-9)
     assert proposals.shape == (100, 6)
     assert len(as_set(proposals)) > 80
-    assert greedy[0] in taken
-    assert len(taken) == len(problem.taken) + 1
+    assert greedy[0] in excluded
+    assert len(excluded) == len(problem.excluded) + 1
 
 
 def test_a_batch_of_one_is_that_of_dpp_max():
     problem = Problem(6, 1)
-    assert dpp_sample_est(problem.state(), 1).tolist() == dpp_max_est(problem.state(), 1).tolist()
+    assert dpp_sample_est(problem.context(), 1).tolist() == dpp_max_est(problem.context(), 1).tolist()
 
 
 def test_sampled_points_of_distinct_keys_are_draws_from_the_sets_of_such():
     """The keys stand for 1 to 5 permutations each, so that a set has more or fewer free ones beside it than another."""
     problem, rng = Problem(4, 3), np.random.default_rng(0)
     key_of = dict(zip(map(tuple, problem.candidates.tolist()), np.repeat(range(6), [10, 5, 4, 3, 1, 1]), strict=True))
-    taken = Taken(lambda p: key_of[tuple(p.tolist())], problem.candidates[:1])
+    excluded = Exclusions(lambda p: key_of[tuple(p.tolist())], problem.candidates[:1])
     free = problem.candidates[10:]
     drawn = [
-        as_set(sample_dpp(problem.posterior, list(free[[0, 5, 9]]), free[rng.integers(14, size=60)], taken, rng))
+        as_set(sample_dpp(problem.posterior, list(free[[0, 5, 9]]), free[rng.integers(14, size=60)], excluded, rng))
         for _ in range(2000)
     ]
 
@@ -110,7 +120,7 @@ def test_sampled_points_of_distinct_keys_are_draws_from_the_sets_of_such():
 
 def test_a_sampled_batch_of_a_large_space_is_free_and_not_that_of_dpp_max():
     problem = Problem(8, 1)
-    batch = dpp_sample_est(problem.state(), 9)
+    batch = dpp_sample_est(problem.context(), 9)
     assert len(as_set(batch)) == 9
-    assert not any(point in problem.taken for point in batch)
-    assert as_set(batch) != as_set(dpp_max_est(problem.state(), 9))
+    assert not any(point in problem.excluded for point in batch)
+    assert as_set(batch) != as_set(dpp_max_est(problem.context(), 9))

@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from orderings import some_constraints
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.operators.crossover.erx import EdgeRecombinationCrossover
 from pymoo.operators.mutation.inversion import InversionMutation
 from scipy.stats import ks_2samp
-from states import state_after
 
 from law_ray import Optimizer
-from law_ray.constraints import Constraints
 from law_ray.errors import UsedUpError
 from law_ray.methods import genetic
 from law_ray.methods.baselines import random
 from law_ray.methods.genetic import Admission, ga, moved_towards
-from law_ray.permutations import sample
-from law_ray.seeding import generator
-from law_ray.taken import Taken
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import Exclusions
+from law_ray.space.permutations import sample
+from law_ray.utils.seeding import generator
+from tests.oracles.contexts import context_after
+from tests.oracles.orderings import some_constraints
 
 
 def length(permutation):
@@ -74,9 +74,9 @@ def test_in_batches_of_twenty_it_is_the_genetic_algorithm_of_pymoo(seed):
 
 def test_until_a_hundred_points_are_known_batches_are_random():
     X, y = evaluated(9, 100)
-    first = [method(state_after(X[:99], y[:99], seed=4), 5) for method in (ga, random)]
+    first = [method(context_after(X[:99], y[:99], seed=4), 5) for method in (ga, random)]
     np.testing.assert_array_equal(*first)
-    then = [method(state_after(X, y, seed=4), 5) for method in (ga, random)]
+    then = [method(context_after(X, y, seed=4), 5) for method in (ga, random)]
     assert not np.array_equal(*then)
 
 
@@ -84,19 +84,19 @@ def test_until_a_hundred_points_are_known_batches_are_random():
 def test_parents_are_those_of_the_last_complete_generation(count):
     X, y = evaluated(9, 140)
     complete = 100 + (count - 100) // 20 * 20
-    expected = ga(state_after(X[:count], y[:count], Taken(permutations=X)), 5)
+    expected = ga(context_after(X[:count], y[:count], Exclusions(permutations=X)), 5)
     incomplete = np.append(y[:complete], np.full(count - complete, -1e9))
-    batch = ga(state_after(X[:count], incomplete, Taken(permutations=X)), 5)
+    batch = ga(context_after(X[:count], incomplete, Exclusions(permutations=X)), 5)
     np.testing.assert_array_equal(batch, expected)
     other = y[:count].copy()
     other[complete - 1] = -1e9  # the last of the generation now is the best
-    assert not np.array_equal(ga(state_after(X[:count], other, Taken(permutations=X)), 5), expected)
+    assert not np.array_equal(ga(context_after(X[:count], other, Exclusions(permutations=X)), 5), expected)
 
 
 def test_offspring_in_small_batches_have_the_distribution_of_those_in_a_generation():
     X, y = evaluated(12, 100)
-    whole = np.concatenate([ga(state_after(X, y, seed=seed), 20) for seed in range(40)])
-    parts = np.concatenate([ga(state_after(X, y, seed=seed), 2) for seed in range(1000, 1400)])
+    whole = np.concatenate([ga(context_after(X, y, seed=seed), 20) for seed in range(40)])
+    parts = np.concatenate([ga(context_after(X, y, seed=seed), 2) for seed in range(1000, 1400)])
     assert ks_2samp([length(x) for x in whole], [length(x) for x in parts]).pvalue > 1e-3
     chance = [length(x) for x in sample(12, 800, np.random.default_rng(1))]
     assert ks_2samp(chance, [length(x) for x in parts]).pvalue < 1e-6  # 800 are enough to tell
@@ -108,20 +108,20 @@ def test_what_the_mating_does_not_find_is_drawn(attempts, monkeypatch):
     everything = np.random.default_rng(0).permutation(list(itertools.permutations(range(5))))
     X, left = everything[:119], sorted(map(tuple, everything[119:].tolist()))
     y = np.array([length(x) for x in X])
-    batch = ga(state_after(X, y), 1)
+    batch = ga(context_after(X, y), 1)
     assert batch.dtype == np.int64
     assert sorted(map(tuple, batch.tolist())) == left
     with pytest.raises(UsedUpError, match="used up"):
-        ga(state_after(X, y), 2)
+        ga(context_after(X, y), 2)
 
 
 @pytest.mark.parametrize("size", [1, 20, 250])
 def test_offspring_are_free_of_distinct_keys_and_allowed(size):
     constraints = Constraints(10, [(0, 1), (1, 2), (5, 4), (7, 4)], {3: 6})
     X = constraints.sample(120, np.random.default_rng(1))
-    taken = Taken(lambda p: tuple(p[:6].tolist()), X)
+    excluded = Exclusions(lambda p: tuple(p[:6].tolist()), X)
     y = np.array([length(x) for x in X])
-    batch = ga(state_after(X, y, taken, constraints), size)
+    batch = ga(context_after(X, y, excluded, constraints), size)
     assert constraints.allows(batch).all()
     keys = {tuple(p[:6].tolist()) for p in batch}
     assert len(keys) == size
@@ -133,7 +133,7 @@ def test_within_constraints_offspring_are_nearer_to_good_values_than_random_ones
     X = constraints.sample(2000, np.random.default_rng(1))
     y = np.array([length(x) for x in X])
     best = np.argsort(y)[:100]
-    batch = ga(state_after(X[best], y[best], constraints=constraints), 200)
+    batch = ga(context_after(X[best], y[best], constraints=constraints), 200)
     assert np.mean([length(x) for x in batch]) < np.mean(y) - 5 * np.std(y) / np.sqrt(200)
 
 
@@ -149,7 +149,7 @@ def admit(admission, offspring, *others):
 
 
 def test_the_first_of_each_key_is_admitted_that_is_not_taken_nor_among_parents_or_chosen():
-    by_first = Admission(Taken(lambda p: int(p[0]), np.array([[0, 1, 2, 3, 4]])), Constraints(5))
+    by_first = Admission(Exclusions(lambda p: int(p[0]), np.array([[0, 1, 2, 3, 4]])), Constraints(5))
     offspring = [[0, 2, 1, 3, 4], [1, 0, 2, 3, 4], [2, 0, 1, 3, 4], [1, 2, 3, 4, 0], [4, 0, 1, 2, 3], [3, 0, 1, 2, 4]]
     parents, chosen = [[2, 1, 0, 3, 4]], [[3, 2, 1, 0, 4]]
     assert admit(by_first, offspring, parents, chosen) == [offspring[1], offspring[4]]
@@ -164,7 +164,7 @@ def test_offspring_that_break_constraints_become_allowed_and_others_stay():
     offspring = [[0, 2, 1, 3, 4], [1, 0, 2, 4, 3], [4, 3, 2, 1, 0], [3, 4, 2, 1, 0]]
     # the second becomes the first parent with its last items exchanged; the third its nearest parent, which is known
     expected = [[0, 2, 1, 3, 4], [0, 1, 2, 4, 3], [3, 4, 2, 0, 1]]
-    assert admit(Admission(Taken(), constraints), offspring, parents) == expected
+    assert admit(Admission(Exclusions(), constraints), offspring, parents) == expected
 
 
 @given(some_constraints(), st.integers(0, 100))

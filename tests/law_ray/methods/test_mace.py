@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from pymoo.core.population import Population
 from scipy.stats import chisquare, norm
-from states import state_of
 
-from law_ray.acquisition import ucb_beta
-from law_ray.constraints import Constraints
-from law_ray.gp import GaussianProcess, Hyperparameters
+from law_ray.acquisition.functions import ucb_beta
+from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.methods import mace
 from law_ray.methods.mace import mace_est, mace_ucb
-from law_ray.permutations import sample
-from law_ray.taken import Taken
+from law_ray.models.gp import GaussianProcess
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import Exclusions
+from law_ray.space.permutations import sample
+from tests.oracles.contexts import context_of
 
 OPTIMUM = -2.5  # m-hat
 ROUND = 3
@@ -23,11 +24,11 @@ def posterior_of(n_items, n, seed):
     everything = np.array(list(itertools.permutations(range(n_items))))
     X = rng.permutation(everything)[:n]
     y = rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
-    return GaussianProcess(X, y, Hyperparameters(0.4, 1.2, 0.05, 0.1)), everything
+    return GaussianProcess(X, y, DistanceHyperparameters(0.4, 1.2, 0.05, 0.1)), everything
 
 
 def objectives(posterior, best, permutations, method, batch_size):
-    """PI, EI and UCB or EST by their definitions, (m, 3), larger is better."""
+    """Return PI, EI and UCB or EST by their definitions, (m, 3), larger is better."""
     mean, variance = posterior.predict(permutations)
     sigma = np.sqrt(variance)
     z = (best - mean) / sigma
@@ -37,13 +38,13 @@ def objectives(posterior, best, permutations, method, batch_size):
 
 
 def dominated_by(values, others):
-    """How many of the others are as large in all and larger in one, (m,)."""
+    """Count the others that are as large in all objectives and larger in one, (m,)."""
     no_less = (others[None] >= values[:, None]).all(axis=2)
     return (no_less & (others[None] > values[:, None]).any(axis=2)).sum(axis=1)
 
 
 def fronts(values):
-    """The number of the front of each, by taking out those that nothing dominates again and again."""
+    """Return the number of each one's front, by removing again and again those that nothing dominates."""
     front, left, number = np.zeros(len(values), dtype=int), np.arange(len(values)), 0
     while len(left):
         best = dominated_by(values[left], values[left]) == 0
@@ -65,9 +66,9 @@ methods = pytest.mark.parametrize("method", [mace_ucb, mace_est])
 @pytest.mark.parametrize("batch_size", [3, 17])
 def test_the_batch_is_from_the_first_fronts_of_all_free_permutations(method, seed, batch_size):
     posterior, everything = posterior_of(5, 30, seed)
-    state = state_of(posterior, best=-1.5, seed=seed, round=ROUND)
-    batch = method(state, batch_size)
-    free = np.array([p for p in everything if p not in state.taken])
+    context = context_of(posterior, best=-1.5, seed=seed, round=ROUND)
+    batch = method(context, batch_size)
+    free = np.array([p for p in everything if p not in context.excluded])
     assert len(np.unique(batch, axis=0)) == batch_size
     front = fronts(objectives(posterior, -1.5, free, method, batch_size))
     chosen = [int(np.flatnonzero((free == p).all(axis=1))[0]) for p in batch]
@@ -78,8 +79,8 @@ def test_the_batch_is_from_the_first_fronts_of_all_free_permutations(method, see
 def test_what_evolves_is_for_the_logarithms_of_pi_and_ei_and_for_the_third(method, monkeypatch):
     posterior, everything = posterior_of(5, 10, seed=0)
     given = []
-    monkeypatch.setattr(mace, "_evolved", lambda minimised, state: given.append(minimised(everything)))
-    method(state_of(posterior, best=-1.0, round=ROUND), 4)
+    monkeypatch.setattr(mace, "_evolved", lambda minimised, context: given.append(minimised(everything)))
+    method(context_of(posterior, best=-1.0, round=ROUND), 4)
     expected = objectives(posterior, -1.0, everything, method, 4)
     expected[:, :2] = np.log(expected[:, :2])
     np.testing.assert_allclose(-given[0], expected, rtol=1e-6)
@@ -87,12 +88,12 @@ def test_what_evolves_is_for_the_logarithms_of_pi_and_ei_and_for_the_third(metho
 
 def test_points_of_one_front_are_drawn_at_random(monkeypatch):
     posterior, everything = posterior_of(4, 8, seed=0)
-    free = np.array([p for p in everything if p not in Taken(permutations=posterior.X)])
+    free = np.array([p for p in everything if p not in Exclusions(permutations=posterior.X)])
     population = Population.new("X", free, "rank", [2, 0, 1, 0, 1, 1, 0, *[3] * (len(free) - 7)])
     monkeypatch.setattr(mace, "_evolved", lambda *given: population)
     counts = np.zeros(len(free))
     for seed in range(600):
-        batch = mace_ucb(state_of(posterior, -1.5, seed=seed), 4)
+        batch = mace_ucb(context_of(posterior, -1.5, seed=seed), 4)
         drawn = [int(np.flatnonzero((free == p).all(axis=1))[0]) for p in batch]
         assert set(drawn[:3]) == {1, 3, 6}
         counts[drawn[3]] += 1
@@ -104,7 +105,7 @@ def test_points_of_one_front_are_drawn_at_random(monkeypatch):
 @methods
 def test_in_a_larger_space_next_to_nothing_dominates_the_batch(method):
     posterior, everything = posterior_of(8, 60, seed=0)
-    batch = method(state_of(posterior, best=-1.5, round=ROUND), 5)
+    batch = method(context_of(posterior, best=-1.5, round=ROUND), 5)
     values = objectives(posterior, -1.5, everything, method, 5)
     chosen = objectives(posterior, -1.5, batch, method, 5)
     assert dominated_by(chosen, values).max() <= 40  # of 40320, of which a random one is dominated by thousands
@@ -116,13 +117,13 @@ def test_in_a_larger_space_next_to_nothing_dominates_the_batch(method):
 def test_proposals_are_allowed_free_and_of_distinct_keys(method):
     constraints = Constraints(7, [(0, 1), (1, 2), (5, 4)], {3: 6})
     X = constraints.sample(10, np.random.default_rng(0))
-    posterior = GaussianProcess(X, np.arange(10.0), Hyperparameters(0.4, 1.2, 0.05, 0.1))
-    taken = Taken(lambda p: tuple(p[:2].tolist()), X)
-    free = {taken.key(p) for p in constraints.enumerate(5040)} - {taken.key(p) for p in X}
-    batch = method(state_of(posterior, -1.5, taken, constraints), len(free))
+    posterior = GaussianProcess(X, np.arange(10.0), DistanceHyperparameters(0.4, 1.2, 0.05, 0.1))
+    excluded = Exclusions(lambda p: tuple(p[:2].tolist()), X)
+    free = {excluded.key(p) for p in constraints.enumerate(5040)} - {excluded.key(p) for p in X}
+    batch = method(context_of(posterior, -1.5, excluded, constraints), len(free))
     assert constraints.allows(batch).all()
     assert {tuple(p[:2].tolist()) for p in batch} == free
-    assert len(taken) == len({taken.key(p) for p in X})
+    assert len(excluded) == len({excluded.key(p) for p in X})
 
 
 @methods
@@ -130,16 +131,17 @@ def test_proposals_are_allowed_free_and_of_distinct_keys(method):
 def test_what_is_left_is_found(method, left):
     posterior, everything = posterior_of(6, 10, seed=2)
     order = np.random.default_rng(0).permutation(everything)
-    taken = Taken(permutations=order[left:])
-    batch = method(state_of(posterior, -1.5, taken), left)
+    excluded = Exclusions(permutations=order[left:])
+    batch = method(context_of(posterior, -1.5, excluded), left)
     assert batch.dtype == np.int64
     assert sorted(map(tuple, batch.tolist())) == sorted(map(tuple, order[:left].tolist()))
 
 
 @methods
-def test_equal_values_and_one_point_are_enough(method):
+def test_equal_values_and_one_point_are_enough(method, monkeypatch):
+    monkeypatch.setattr(mace, "N_GENERATIONS", 5)
     X = sample(6, 3, np.random.default_rng(0))
     for n in (1, 3):
-        posterior = GaussianProcess(X[:n], np.full(n, 2.0), Hyperparameters(0.4, 1.2, 0.05, 0.0))
-        batch = method(state_of(posterior, 0.0), 4)
+        posterior = GaussianProcess(X[:n], np.full(n, 2.0), DistanceHyperparameters(0.4, 1.2, 0.05, 0.0))
+        batch = method(context_of(posterior, 0.0), 4)
         assert len({*map(tuple, batch.tolist()), *map(tuple, X[:n].tolist())}) == 4 + n

@@ -1,0 +1,172 @@
+"""What is each part of law-auto worth? Runs without it, on four problems of different types.
+
+`python -m experiments.ours.ablation` plays the runs that are missing, one per CPU, and writes results/ablation.md. A
+finished run is a row of results/ablation.csv. `--runs 0` only reports on the rows that exist.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+
+from experiments import RESULTS, markdown
+from experiments.machine import machine
+from experiments.markdown import plus_minus
+from experiments.runs import N_INIT, RUNS, Budget, Run, complete, planned, play, values_after
+from experiments.statistics import average_ranks, standard_error
+from experiments.tasks import Row
+from law_ray.acquisition.additive_moves import SWAP, all_moves
+from law_ray.acquisition.neighbourhoods import AdditiveNeighbourhood, TourNeighbourhood, neighbourhood
+from law_ray.kernels.additive import AdditiveHyperparameters, AdditiveKernel
+from law_ray.kernels.tour import TourHyperparameters, TourKernel
+from law_ray.methods.auto import DESIGN, Purpose, law_auto
+from law_ray.methods.law import law_est
+from law_ray.methods.registry import METHODS, POSITION_MODEL, SELECTION_MODEL, Method, Model
+from law_ray.models import fit_additive
+from law_ray.models.selection import SelectionHyperparameters, fit
+from law_ray.space.permutations import swap_neighbours
+from law_ray.typing import Int32Array
+from objectives import load
+from objectives.instances.best_known import best_known
+
+BUDGET = Budget(batch_size=5, rounds=60)
+PROBLEMS = ("qap:chr12a", "fsp:hel2", "tsp:burma14", "tsp:bayg29")
+WHOLE = "law-auto"
+
+
+def swaps(n_items: int) -> Int32Array:
+    """Return the swaps among all moves, in a random order."""
+    found = all_moves(n_items)
+    return np.random.default_rng(n_items).permutation(found[found[:, 0] == SWAP])
+
+
+class SwapsAdditiveKernel(AdditiveKernel):
+    """The additive kernel, searched by swaps alone."""
+
+
+class SwapsTourKernel(TourKernel):
+    """The tour kernel, searched by swaps alone."""
+
+
+@neighbourhood.register
+def _(kernel: SwapsAdditiveKernel, points: Int32Array) -> AdditiveNeighbourhood:
+    return AdditiveNeighbourhood(kernel, points, swaps(points.shape[1]))
+
+
+@neighbourhood.register
+def _(kernel: SwapsTourKernel, points: Int32Array) -> TourNeighbourhood:
+    return TourNeighbourhood(kernel, points, swaps(points.shape[1]))
+
+
+class SwapsHyperparameters(SelectionHyperparameters):
+    """Those of law-auto, whose kernels are searched by swaps alone."""
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel of the selected model."""
+        selected = self.selected
+        if isinstance(selected, AdditiveHyperparameters):
+            return SwapsAdditiveKernel(tuple(selected.components))
+        assert isinstance(selected, TourHyperparameters)
+        return SwapsTourKernel(np.array(selected.vectors))
+
+
+def fit_for_swaps(*arguments: Any) -> SwapsHyperparameters:
+    """Fit law-auto's model, to be searched by swaps alone."""
+    return SwapsHyperparameters(**vars(fit(*arguments)))
+
+
+ADDITIVE_MODEL = Model(fit_additive.fit, AdditiveHyperparameters.from_record)
+SWAPS_MODEL = Model(fit_for_swaps, SwapsHyperparameters.from_record)
+
+
+def auto(model: Model = SELECTION_MODEL, **changes: Any) -> Method:
+    """Return law-auto with another model, or with other constants of its design."""
+    return Method(partial(law_auto, design=replace(DESIGN, **changes)), "a variant of law-auto", model)
+
+
+def purposes(*chosen: Purpose) -> dict[str, Any]:
+    """Return the changes with which all batches have these purposes, on plateaus too."""
+    return {"purposes": chosen, "purposes_on_plateau": chosen}
+
+
+VARIANTS: Mapping[str, Method] = {
+    WHOLE: METHODS[WHOLE],
+    "no tour kernel": auto(ADDITIVE_MODEL),
+    "position kernel and swaps": auto(POSITION_MODEL, neighbours=(swap_neighbours,)),
+    "swaps alone": auto(SWAPS_MODEL, neighbours=(swap_neighbours,)),
+    "no points that search locally": auto(purposes=(Purpose.IMPROVE, Purpose.EXPLORE)),
+    "no points that explore": auto(**purposes(Purpose.IMPROVE, Purpose.LOCAL)),
+    "points that improve alone": auto(**purposes(Purpose.IMPROVE)),
+    "the incumbent is the best point": auto(leaves_searched=False),
+    "plateaus like other ground": auto(**purposes(*DESIGN.purposes)),
+    "batches of LAW-EST": Method(law_est, "law-auto's model, LAW-EST's batches", SELECTION_MODEL),
+    "LAW-EST": Method(law_est, "LAW-EST"),
+}
+
+
+@click.command()
+@click.option("--runs", type=click.IntRange(0, RUNS), default=5, show_default=True, help="How many, from the first.")
+def main(runs: int) -> None:
+    """Play the missing runs, then write the report."""
+    complete(planned(PROBLEMS, VARIANTS, runs), play_alone, report, RESULTS / "ablation")
+
+
+def play_alone(run: Run) -> list[Row]:
+    """Return the row of a run of a variant. All variants have the same random numbers."""
+    problem = load(run.problem)
+    return [play(run, problem, BUDGET.batch_size, BUDGET.evaluations(), VARIANTS[run.method])]
+
+
+def report(rows: pd.DataFrame) -> str:
+    """Return the report: a table with one line per variant and one column per problem."""
+    found = []
+    for (problem, variant), runs in rows.groupby(["problem", "method"], sort=False):
+        values = values_after(runs, [BUDGET.evaluations()])[:, 0]
+        row = {"problem": problem, "method": variant, "runs": len(runs), "mean": values.mean()}
+        found.append(row | {"error": standard_error(values)})
+    table = pd.DataFrame(found)
+    ranks = average_ranks(table)
+    by_both = table.set_index(["method", "problem"])
+    best = [plus_minus(best_known()[problem].value, np.nan) for problem in PROBLEMS]
+    lines: list[list[Any]] = []
+    for variant in [v for v in VARIANTS if v in ranks.index]:
+        cells = [
+            plus_minus(by_both.loc[(variant, p), "mean"], by_both.loc[(variant, p), "error"])
+            if (variant, p) in by_both.index
+            else ""
+            for p in PROBLEMS
+        ]
+        lines.append([variant, *cells, ranks[variant]])
+    runs_each = " to ".join(map(str, sorted({table["runs"].min(), table["runs"].max()})))
+    return REPORT.format(
+        machine=machine(len(os.sched_getaffinity(0))),
+        init=N_INIT,
+        evaluations=BUDGET.evaluations(),
+        runs=runs_each,
+        table=markdown.table(["", *PROBLEMS, "average rank"], [["best known", *best, ""], *lines]),
+    )
+
+
+REPORT = """# What each part of law-auto is worth
+
+{machine} Regenerate with `python -m experiments.ours.ablation`.
+
+Best values after {evaluations} evaluations in batches of five, the first {init} random and shared by all lines: mean +-
+standard error over {runs} runs. Each line below law-auto leaves out or replaces a part of it. In their order: the model
+has the additive kernel alone; it has the position kernel, and the search only swaps two items; the search only swaps
+two items; batches have points of fewer purposes (three lines); the local search stays at the best point; batches stay
+the same on a plateau, where the best value was found again and again; batches are LAW-EST's, with law-auto's model; all
+of it is LAW-EST's. What plateaus cost shows where they are large, as on weighted tardiness (held_out.md), not on these
+four problems.
+
+{table}"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""An objective that fails on demand, and keeps its own log of what was evaluated."""
+
+import ctypes
+import math
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from law_ray.runs import journal
+from law_ray.typing import IntArray
+
+
+class Unpicklable(Exception):  # noqa: N818 - a user's class
+    """An error that cannot be sent from a worker, since locks do not pickle."""
+
+    def __init__(self) -> None:
+        super().__init__("unpicklable")
+        self.lock = threading.Lock()
+
+
+def _raise() -> None:
+    raise Unpicklable
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _kill_worker() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _exit() -> None:
+    os._exit(3)
+
+
+def _hang() -> None:
+    time.sleep(10_000)
+
+
+def _eat_memory() -> None:
+    hoard = []
+    while True:
+        hoard.append(np.ones(10_000_000))
+        time.sleep(0.05)
+
+
+def _kill_driver() -> None:
+    _driver().kill()
+
+
+def _limit_journal() -> None:
+    """Keep the driver's files from growing beyond the present size of the journal, as a full disk would."""
+    driver = _driver()
+    paths = [Path(file.path) for file in driver.open_files()]
+    size = max(path.stat().st_size for path in paths if path.name == journal.NAME)
+    driver.rlimit(psutil.RLIMIT_FSIZE, (size + 20, size + 20))
+
+
+ACTIONS: dict[str, Callable[[], None]] = {
+    "raise": _raise,
+    "segfault": _segfault,
+    "kill worker": _kill_worker,
+    "exit": _exit,
+    "hang": _hang,
+    "eat memory": _eat_memory,
+    "kill driver": _kill_driver,
+    "limit journal": _limit_journal,
+}
+"""What an evaluation can do wrong, by the name of the flaw."""
+RETURNS = {"NaN": math.nan, "infinity": -math.inf, "string": "low", "shape": np.zeros(3)}
+"""What an evaluation can return wrongly, by the name of the flaw."""
+
+
+class Faulty:
+    """The total displacement of the items, evaluated in a fixed time, with a flaw.
+
+    The first evaluation that begins after `arm` meets the flaw. Each evaluation that ends adds a line to the file
+    `ended` in the folder.
+
+    Args:
+        folder: Where the evaluations, which run in other processes, leave their files.
+        seconds: How long an evaluation takes.
+        flaw: A key of ACTIONS or of RETURNS.
+        for_ever: Whether further evaluations of the same ordering meet the flaw too.
+    """
+
+    name, n_items = "faulty", 8
+
+    def __init__(self, folder: Path, seconds: float, flaw: str = "", for_ever: bool = False) -> None:
+        self.folder, self.seconds, self.flaw, self.for_ever = folder, seconds, flaw, for_ever
+
+    def arm(self) -> None:
+        """Let the next evaluation that begins meet the flaw."""
+        (self.folder / "armed").touch()
+
+    def __call__(self, permutation: IntArray) -> Any:
+        """Evaluate, or show the flaw."""
+        line = " ".join(map(str, permutation))
+        if self._meets_flaw(line):
+            if self.flaw in RETURNS:
+                return RETURNS[self.flaw]
+            ACTIONS[self.flaw]()
+        time.sleep(self.seconds)
+        with open(self.folder / "ended", "a") as ended:
+            ended.write(line + "\n")
+        return float(np.abs(permutation - np.arange(len(permutation))).sum())
+
+    def _meets_flaw(self, line: str) -> bool:
+        try:
+            (self.folder / "armed").rename(self.folder / "met")
+        except FileNotFoundError:
+            if not self.for_ever or self._met()[:1] != [line]:
+                return False
+        with open(self.folder / "met", "a") as met:
+            met.write(line + "\n")
+        return True
+
+    def _met(self) -> list[str]:
+        met = self.folder / "met"
+        return met.read_text().splitlines() if met.exists() else []
+
+    def met(self) -> int:
+        """Return how many evaluations met the flaw."""
+        return len(self._met())
+
+    def met_at(self) -> float | None:
+        """Return when an evaluation last met the flaw, or None if none has."""
+        return (self.folder / "met").stat().st_mtime if self._met() else None
+
+    def repeated(self) -> int:
+        """Return how many evaluations were repeated although an earlier one of the same ordering had ended."""
+        ended = self.folder / "ended"
+        counts = Counter(ended.read_text().splitlines() if ended.exists() else [])
+        return sum(count - 1 for count in counts.values())
+
+
+def _driver() -> psutil.Process:
+    """Return the driver's process, seen from a worker on its node: both are children of the same raylet."""
+    raylet = psutil.Process(os.getppid())
+    return next(child for child in raylet.children() if child.cmdline()[:1] and "Driver" in child.cmdline()[0])

@@ -1,0 +1,30 @@
+"""The statistics that several reports share."""
+
+import numpy as np
+import pandas as pd
+
+from law_ray.typing import FloatArray
+
+
+def standard_error(values: FloatArray) -> float:
+    """Return the standard error of the mean; NaN for a single value."""
+    return float(pd.Series(values).sem())
+
+
+def in_joint_errors(values: FloatArray, mean: float, error: float) -> float:
+    """Return how far the mean of the values is from another mean, in joint standard errors.
+
+    That is (mean of the values - mean) / sqrt(their squared standard error + error^2); NaN for a single value.
+    """
+    return float((values.mean() - mean) / np.hypot(standard_error(values), error))
+
+
+def average_ranks(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the rank of each method, averaged over the problems that have a mean of it.
+
+    Ranks begin at 1 for the lowest mean. Methods with equal means share the lowest of their ranks, as in the paper.
+
+    Args:
+        table: One row per problem and method, with the columns problem, method and mean.
+    """
+    return table.groupby("problem")["mean"].rank(method="min").groupby(table["method"]).mean()

@@ -1,0 +1,280 @@
+"""Local search over permutations for the largest value of an acquisition.
+
+A climb makes one move at a time: a swap of two items or, for kernels other than the position kernel, also an insertion
+or a reversal (`neighbourhoods`). One pass over the data gives the posterior mean after every move from x, and bounds of
+the posterior variance. With k the covariances between x and the data, A = (K + S)^-1, w = A k and d = k_new - k,
+
+    k_new^T A k_new = k^T A k + 2 w^T d + d^T A d,    0 <= d^T A d <= 2 (k(x, x) - k(x, x_new)),
+
+since the posterior variance of f(x) - f(x_new) is not negative. So ranking a move costs O(n) instead of O(n^2), and
+only the most promising moves are evaluated exactly. A last pass over all moves whose bound could win certifies that the
+best end is a local maximum.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from law_ray.acquisition.landscape import Landscape
+from law_ray.acquisition.neighbourhoods import neighbourhood
+from law_ray.kernels.distance import positions_of
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import EXHAUSTIVE, Exclusions, draw_free
+from law_ray.space.permutations import invert
+from law_ray.typing import FloatArray, Int32Array, IntArray
+
+N_PROMISING = 16
+"""Moves of a climber that are evaluated exactly at each step (heuristic)."""
+LEAST_GAIN = 1e-9
+"""Smaller gains may be rounding errors, with which a climb could walk on a plateau forever (heuristic)."""
+
+
+class Bounds(NamedTuple):
+    """The mean, and bounds of the variances, after the moves of some climbers."""
+
+    mean: FloatArray
+    """(m, n_moves), including `prior_mean`."""
+    variance: FloatArray
+    """(2, m, n_moves): the lower and the upper bound."""
+    given_batch: FloatArray
+    """(2, m, n_moves): the bounds of the variance given the batch."""
+    prior_mean: FloatArray
+    """(m, n_moves)"""
+
+
+def maximise(
+    landscape: Landscape,
+    starts: IntArray,
+    excluded: Exclusions,
+    constraints: Constraints,
+    rng: np.random.Generator,
+    certify: bool = True,
+) -> IntArray:
+    """Return allowed permutations of large value that are not excluded, the one with the largest value first.
+
+    A space of at most EXHAUSTIVE orderings is searched exhaustively, and the best permutation returned. In a larger
+    space, the ends of climbs are returned or, if all of them are excluded, a random permutation.
+
+    Args:
+        landscape: The function to maximise.
+        starts: (m, n_items) allowed permutations where climbs start.
+        excluded: The permutations that may not be returned.
+        constraints: The constraints on the orderings.
+        rng: Draws the random permutation.
+        certify: As for `climb`.
+
+    Returns:
+        (k, n_items) permutations, k >= 1.
+
+    Raises:
+        UsedUpError: No permutation is left.
+    """
+    if (candidates := constraints.enumerate(EXHAUSTIVE)) is not None:
+        for best in np.argsort(-landscape(candidates), kind="stable"):
+            if candidates[best] not in excluded:
+                return candidates[best : best + 1]
+    else:
+        ends, values = climb(landscape, starts, excluded, constraints, certify)
+        if values[0] > -math.inf:
+            return ends[values > -math.inf]
+    return draw_free(constraints, 1, excluded, rng)
+
+
+def climb(
+    landscape: Landscape, starts: IntArray, excluded: Exclusions, constraints: Constraints, certify: bool = True
+) -> tuple[IntArray, FloatArray]:
+    """Climb from `starts` and return the distinct ends and their values, the largest value first.
+
+    A climb visits only allowed permutations, and never steps onto an excluded one. A climb that starts on an excluded
+    permutation first moves to a free neighbour, even downhill; without such a neighbour it ends there with value -inf.
+    Cost of a step of m climbers: O(m n n_items^2) to rank their moves, and O(m N_PROMISING n^2) to evaluate the
+    promising ones.
+
+    Args:
+        landscape: The function to maximise.
+        starts: (m, n_items) allowed permutations.
+        excluded: The permutations that no climb may step onto.
+        constraints: The constraints on the orderings.
+        certify: Whether to make sure that no free and allowed neighbour of the first end has a larger value. For the
+            other ends, and without this for the first one too, only the most promising neighbours are compared.
+
+    Returns:
+        The ends (k, n_items), and their values (k,).
+    """
+    climbers = _Climbers(landscape, np.unique(starts, axis=0), excluded, constraints)
+    climbers.ascend(np.arange(len(climbers.values)))
+    while certify and climbers.step_if_any(best := int(np.argmax(climbers.values))):
+        climbers.ascend(np.array([best]))
+    _, distinct = np.unique(climbers.q, axis=0, return_index=True)
+    order = distinct[np.argsort(-climbers.values[distinct], kind="stable")]
+    return _permutation(climbers.q[order]), climbers.values[order]
+
+
+class _Climbers:
+    """Permutations that climb, by their positions `q` (m, n_items), with their `values` (m,) and `distances` (m, n)."""
+
+    def __init__(self, landscape: Landscape, starts: IntArray, excluded: Exclusions, constraints: Constraints) -> None:
+        self._landscape = landscape
+        self._excluded = excluded
+        self._constraints = constraints
+        points = landscape.points
+        self._moves = neighbourhood(landscape.posterior.prior_kernel, points)
+        self.q = positions_of(starts)
+        self.distances = landscape.distances(self.q)
+        occupied = [start in excluded for start in starts]
+        self.values = np.where(occupied, -np.inf, landscape.at(self.distances, landscape.posterior.prior_mean(starts)))
+        # Running averages of where the exact variance lies between its bounds (0: lower, 1: upper), for the variance
+        # and for the variance given the batch. They start in the middle.
+        self._share = np.array([0.5, 0.5])
+
+    def ascend(self, active: IntArray) -> None:
+        """Move each climber of `active` while a promising move gains; climbers that meet continue as one."""
+        tried = np.zeros(len(self.q), dtype=np.int64)  # moves since the last gain
+        while len(active):
+            which = self._moves.next()
+            bounds = self._bounds(active, which)
+            allowed = self._moves.allowed(self._constraints, self.q[active], which)
+            estimates = np.where(allowed, self._value(bounds, self._share), -np.inf)
+            count = min(N_PROMISING, estimates.shape[1])
+            promising = np.argpartition(-estimates, count - 1, axis=1)[:, :count]
+            rows = np.repeat(np.arange(len(active)), count)
+            distances, values = self._evaluate(active[rows], which[promising].ravel(), bounds, rows, promising.ravel())
+            values[~allowed[rows, promising.ravel()]] = -np.inf
+            tried[active] += len(which)
+            together: list[tuple[int, Int32Array]] = []
+            for row, climber in enumerate(active):
+                own = slice(row * count, (row + 1) * count)
+                gaining = self._gaining(climber, which[promising[row]], values[own])
+                together += [(climber, q) for q in self._together(climber, which[promising[row][gaining]])]
+                if len(gaining):
+                    move = which[promising[row, gaining[0]]]
+                    self._move(climber, move, values[own][gaining[0]], distances[own][gaining[0]])
+                    tried[climber] = 0
+            self._leap(together)
+            active = active[tried[active] < len(self._moves.all)]
+            if len(active):
+                active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
+
+    def _together(self, climber: int, moves: IntArray) -> list[Int32Array]:
+        """Return the climber's positions after the first 2, 4, 8, ... of `moves` that touch nothing in common.
+
+        Far from a maximum many moves gain, and several of them at once save steps.
+        """
+        q, used, count, leaps = self.q[climber].copy(), set[int](), 0, []
+        for move in moves:
+            if not used & (touched := self._moves.touched(move)):
+                used |= touched
+                q = self._moves.after(q, move)
+                count += 1
+                if count > 1 and count & (count - 1) == 0:
+                    leaps.append(q)
+        return leaps
+
+    def _leap(self, together: list[tuple[int, Int32Array]]) -> None:
+        """Make several moves at once where the result is allowed and has a larger value than the single best move."""
+        if not together:
+            return
+        Q = np.array([q for _, q in together])
+        distances = self._landscape.distances(Q)
+        values = self._landscape.at(distances, self._landscape.posterior.prior_mean(_permutation(Q)))
+        values = np.where(self._constraints.allows_positions(Q), values, -np.inf)
+        for (climber, q), value, distance in zip(together, values, distances, strict=True):
+            if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._excluded:
+                self.q[climber], self.values[climber], self.distances[climber] = q, value, distance
+
+    def step_if_any(self, climber: int) -> bool:
+        """Make the best of all moves if it gains, and return whether it does: False certifies a local maximum.
+
+        Only moves whose upper bound exceeds the best value so far are evaluated exactly.
+        """
+        which = self._moves.all
+        bounds = self._bounds(np.array([climber]), which)
+        corners = [self._value(bounds, np.array(corner)) for corner in ((0, 0), (0, 1), (1, 0), (1, 1))]
+        allowed = self._moves.allowed(self._constraints, self.q[[climber]], which)[0]
+        upper = np.where(allowed, np.max(corners, axis=0)[0], -np.inf) + LEAST_GAIN
+        order = np.argsort(-upper, kind="stable")
+        order = order[upper[order] > self.values[climber] + LEAST_GAIN]
+        best: tuple[float, int, Int32Array] | None = None
+        size = 4 * N_PROMISING
+        while len(order) and (best is None or upper[order[0]] > best[0]):
+            chunk, order = order[:size], order[size:]
+            distances, values = self._evaluate(
+                np.full(len(chunk), climber), chunk, bounds, np.zeros(len(chunk), np.int64), chunk
+            )
+            for step in self._gaining(climber, chunk, values)[:1]:
+                if best is None or values[step] > best[0]:
+                    best = (float(values[step]), int(chunk[step]), distances[step])
+            size *= 2
+        if best is not None:
+            self._move(climber, best[1], best[0], best[2])
+        return best is not None
+
+    def _bounds(self, active: IntArray, which: IntArray) -> Bounds:
+        """Return the mean, and bounds of the variances, after the moves `which` of the climbers `active`."""
+        landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
+        n, m = len(posterior.X), len(active)
+        V_data, V = landscape.whiten(self.distances[active])
+        weights = np.zeros((m, 3, len(landscape.points)))
+        weights[:, 0, :n] = posterior.mean_weights
+        weights[:, 1, :n] = posterior.unwhiten(V_data).T
+        weights[:, 2, landscape.gauged] = weights[:, 1] if given_batch is posterior else given_batch.unwhiten(V).T
+        q = self.q[active]
+        sums = self._moves.sums(q, self.distances[active], weights, posterior.covariance, which)
+        prior = posterior.hyperparameters.signal_variance
+        slack = 2.0 * (prior - posterior.covariance[self._moves.lengths(q, which)])
+        variances = []
+        for V_part, weighted in ((V_data, sums[..., 1]), (V, sums[..., 2])):
+            high = prior + np.einsum("ij,ij->j", V_part, V_part)[:, None] - 2.0 * weighted
+            variances.append(np.clip([high - slack, high], posterior.least_variance, prior))
+        prior_mean = np.zeros((m, len(which)))
+        if posterior.has_prior_mean:
+            prior_mean[:] = [posterior.prior_mean(after) for after in self._moves.neighbours(q, which)]
+        mean = posterior.hyperparameters.mean + sums[..., 0] + prior_mean
+        return Bounds(mean, variances[0], variances[1], prior_mean)
+
+    def _value(self, bounds: Bounds, share: FloatArray) -> FloatArray:
+        """Return the value of every move if its variances are at these shares of the way between their bounds."""
+        mean, (low, high), (batch_low, batch_high), _ = bounds
+        return self._landscape.value(
+            mean, low + share[0] * (high - low), batch_low + share[1] * (batch_high - batch_low)
+        )
+
+    def _evaluate(
+        self,
+        climbers: IntArray,
+        moves: IntArray,
+        bounds: Bounds,
+        rows: IntArray,
+        columns: IntArray,
+    ) -> tuple[Int32Array, FloatArray]:
+        """Return the distances (k, n) and exact values (k,) after moves[i] of climbers[i].
+
+        The entry (rows[i], columns[i]) of `bounds` belongs to this move.
+        """
+        distances = self._moves.distances(self.q, self.distances, climbers, moves)
+        mean, *variances = self._landscape.moments(distances, bounds.prior_mean[rows, columns])
+        for i, (variance, (low, high)) in enumerate(zip(variances, (bounds.variance, bounds.given_batch), strict=True)):
+            low, width = low[rows, columns], (high - low)[rows, columns]
+            wide = width > 1e-12
+            if wide.any():
+                self._share[i] = 0.5 * (self._share[i] + np.mean(np.clip((variance - low)[wide] / width[wide], 0, 1)))
+        return distances, self._landscape.value(mean, variances[0], variances[1])
+
+    def _gaining(self, climber: int, moves: IntArray, values: FloatArray) -> IntArray:
+        """Return the indices of the moves that gain, the best first, from the first whose result is not excluded."""
+        improving = np.flatnonzero(values > self.values[climber] + LEAST_GAIN)
+        improving = improving[np.argsort(-values[improving], kind="stable")]
+        for first in range(len(improving)):
+            if _permutation(self._moves.after(self.q[climber], moves[improving[first]])) not in self._excluded:
+                return improving[first:]
+        return improving[:0]
+
+    def _move(self, climber: int, move: int, value: float, distances: Int32Array) -> None:
+        self.q[climber] = self._moves.after(self.q[climber], move)
+        self.distances[climber] = distances
+        self.values[climber] = value
+
+
+def _permutation(q: Int32Array) -> IntArray:
+    return invert(q.astype(np.int64))

@@ -1,0 +1,239 @@
+"""The moves that a climb chooses from, and what each does to the distances that the kernel is a function of.
+
+`SwapNeighbourhood`, for the position kernel, tries all swaps at every step. The neighbourhoods of the additive and the
+tour kernel try swaps, insertions and reversals, N_AT_ONCE of them at every step. Each is registered for its type of
+kernel, see `neighbourhood`.
+"""
+
+from functools import lru_cache, singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+
+from law_ray.acquisition import additive_moves, swap_moves, tour_moves
+from law_ray.kernels.additive import AdditiveKernel, Tables
+from law_ray.kernels.distance import POSITION, DistanceKernel
+from law_ray.kernels.protocol import Kernel
+from law_ray.kernels.tour import Polynomial, TourKernel, images
+from law_ray.space.constraints import Constraints
+from law_ray.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+N_AT_ONCE = 256
+"""Moves that a climber tries at a step (heuristic). Swaps for the position kernel are cheap, so all are tried."""
+
+
+class Neighbourhood(Protocol):
+    """The moves from orderings to their neighbours.
+
+    Orderings are given by positions q (m, n_items), and `which` (n_moves,) are some of the moves in `all`.
+    """
+
+    all: IntArray
+    """the numbers of all moves"""
+
+    def next(self) -> IntArray:
+        """Return the moves to try at the next step."""
+        ...
+
+    def allowed(self, constraints: Constraints, q: Int32Array, which: IntArray) -> BoolArray:
+        """Say which moves lead from allowed orderings to allowed ones: (m, n_moves)."""
+        ...
+
+    def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
+        """Return the permutations (m, n_moves, n_items) after each move."""
+        ...
+
+    def sums(self, q: Int32Array, distances: Any, weights: FloatArray, covariance: Any, which: IntArray) -> FloatArray:
+        """Sum weights (m, k, n) x covariance over the points after each move: (m, n_moves, k).
+
+        `distances` are those from q to the points, as the kernel returns them.
+        """
+        ...
+
+    def lengths(self, q: Int32Array, which: IntArray) -> Any:
+        """Return the distances, or similarities, between before and after each move: (m, [n_components,] n_moves)."""
+        ...
+
+    def distances(self, q: Int32Array, distances: Any, climbers: IntArray, chosen: IntArray) -> Any:
+        """Return the distances (k, [n_components,] n) to the points after move chosen[r] of climbers[r], r < k."""
+        ...
+
+    def after(self, q: Int32Array, move: int) -> Int32Array:
+        """Return the positions (n_items,) after a move from positions q (n_items,)."""
+        ...
+
+    def touched(self, move: int) -> set[int]:
+        """Return the items or positions that a move touches. Moves that touch none in common can be made at once."""
+        ...
+
+
+@singledispatch
+def neighbourhood(kernel: Kernel, points: Int32Array) -> Neighbourhood:
+    """Return the neighbourhood for a kernel.
+
+    To add a type of kernel, register a neighbourhood for it with `@neighbourhood.register`.
+
+    Args:
+        kernel: The kernel.
+        points: (n, n_items) positions of the points that the process is conditioned on.
+
+    Raises:
+        NotImplementedError: No neighbourhood is registered for the kernel.
+    """
+    raise NotImplementedError(f"no neighbourhood is registered for {type(kernel).__name__}: register one in {__name__}")
+
+
+class SwapNeighbourhood:
+    """All swaps of two items, for the position kernel. See `Neighbourhood` for the methods."""
+
+    def __init__(self, points: Int32Array) -> None:
+        self._P_T = np.ascontiguousarray(points.T)
+        self._a, self._b = (items.astype(np.int32) for items in np.triu_indices(points.shape[1], 1))
+        self.all = np.arange(len(self._a))
+
+    def next(self) -> IntArray:
+        return self.all
+
+    def allowed(self, constraints: Constraints, q: Int32Array, which: IntArray) -> BoolArray:
+        return constraints.swaps(q, self._a[which], self._b[which])
+
+    def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
+        after = np.repeat(q[:, None], len(which), axis=1)
+        rows = np.arange(len(which))
+        a, b = self._a[which], self._b[which]
+        after[:, rows, a], after[:, rows, b] = q[:, b], q[:, a]
+        return np.argsort(after, axis=-1)
+
+    def sums(
+        self, q: Int32Array, distances: Int32Array, weights: FloatArray, covariance: FloatArray, which: IntArray
+    ) -> FloatArray:
+        return swap_moves.swap_sums(q, self._P_T, distances, weights, covariance, self._a[which], self._b[which])
+
+    def lengths(self, q: Int32Array, which: IntArray) -> Int32Array:
+        return 2 * np.abs(q[:, self._a[which]] - q[:, self._b[which]])
+
+    def distances(self, q: Int32Array, distances: Int32Array, climbers: IntArray, chosen: IntArray) -> Int32Array:
+        return swap_moves.swap_distances(q, self._P_T, distances, climbers, self._a[chosen], self._b[chosen])
+
+    def after(self, q: Int32Array, move: int) -> Int32Array:
+        a, b = self._a[move], self._b[move]
+        q = q.copy()
+        q[[a, b]] = q[[b, a]]
+        return q
+
+    def touched(self, move: int) -> set[int]:
+        return {int(self._a[move]), int(self._b[move])}
+
+
+class MixedNeighbourhood:
+    """All swaps, insertions and reversals, of which N_AT_ONCE are tried at a step.
+
+    Each kernel adds what the moves do to its distances. The moves are in a random order, which depends on the number of
+    items alone.
+    """
+
+    def __init__(self, n_items: int, moves: Int32Array | None = None) -> None:
+        """Take moves (n_moves, 3) in their order, by default all moves in the random order."""
+        self._moves = _shuffled(n_items) if moves is None else moves
+        self.all = np.arange(len(self._moves))
+        self._first = 0
+
+    def next(self) -> IntArray:
+        size = min(N_AT_ONCE, len(self.all))
+        which = (self._first + np.arange(size)) % len(self.all)
+        self._first = (self._first + size) % len(self.all)
+        return which
+
+    def allowed(self, constraints: Constraints, q: Int32Array, which: IntArray) -> BoolArray:
+        if constraints.empty:
+            return np.ones((len(q), len(which)), dtype=bool)
+        after = self.neighbours(q, which).reshape(-1, q.shape[1])
+        return constraints.allows(after).reshape(len(q), -1)
+
+    def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
+        unmoved = np.arange(q.shape[1])
+        return np.argsort(q, axis=1)[:, [additive_moves.apply(unmoved, move) for move in self._moves[which]]]
+
+    def after(self, q: Int32Array, move: int) -> Int32Array:
+        return np.argsort(additive_moves.apply(np.argsort(q), self._moves[move])).astype(np.int32)
+
+    def touched(self, move: int) -> set[int]:
+        _, i, j = self._moves[move].tolist()
+        return set(range(i, j + 1))
+
+
+class AdditiveNeighbourhood(MixedNeighbourhood):
+    """Swaps, insertions and reversals for the additive kernel."""
+
+    def __init__(self, kernel: AdditiveKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
+        super().__init__(points.shape[1], moves)
+        self._P_T = np.ascontiguousarray(points.T)
+        self._codes = kernel.codes
+
+    def sums(
+        self, q: Int32Array, distances: Int32Array, weights: FloatArray, covariance: Tables, which: IntArray
+    ) -> FloatArray:
+        tables = covariance.values, covariance.offsets
+        moves = self._moves[which]
+        return additive_moves.moved_sums(_orders(q), self._P_T, distances, self._codes, weights, *tables, moves)
+
+    def lengths(self, q: Int32Array, which: IntArray) -> Int32Array:
+        return additive_moves.move_lengths(_orders(q), q, self._codes, self._moves[which])
+
+    def distances(self, q: Int32Array, distances: Int32Array, climbers: IntArray, chosen: IntArray) -> Int32Array:
+        moves = self._moves[chosen]
+        return additive_moves.moved_distances(_orders(q), self._P_T, distances, self._codes, climbers, moves)
+
+
+class TourNeighbourhood(MixedNeighbourhood):
+    """Swaps, insertions and reversals for the tour kernel, with similarities in place of distances."""
+
+    def __init__(self, kernel: TourKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
+        super().__init__(points.shape[1], moves)
+        self._kernel, self._images = kernel, kernel.images(points)
+
+    def sums(
+        self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Polynomial, which: IntArray
+    ) -> FloatArray:
+        more = weights, covariance.weights, self._moves[which]
+        return tour_moves.moved_sums(_orders(q), self._images, distances, *self._own(q), *more)
+
+    def lengths(self, q: Int32Array, which: IntArray) -> FloatArray:
+        return tour_moves.move_similarities(_orders(q), *self._own(q), self._moves[which])
+
+    def distances(self, q: Int32Array, distances: FloatArray, climbers: IntArray, chosen: IntArray) -> FloatArray:
+        more = climbers, self._moves[chosen]
+        return tour_moves.moved_similarities(_orders(q), self._images, distances, *self._own(q), *more)
+
+    def _own(self, q: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
+        alike = self._kernel.alike
+        return images(alike, q), self._kernel.own(q), alike
+
+
+@neighbourhood.register
+def _(kernel: DistanceKernel, points: Int32Array) -> SwapNeighbourhood:
+    if kernel != POSITION:
+        raise NotImplementedError(
+            f"the local search has no moves for the kernel {kernel.name}: use {POSITION.name}, or add a neighbourhood"
+        )
+    return SwapNeighbourhood(points)
+
+
+@neighbourhood.register
+def _(kernel: AdditiveKernel, points: Int32Array) -> AdditiveNeighbourhood:
+    return AdditiveNeighbourhood(kernel, points)
+
+
+@neighbourhood.register
+def _(kernel: TourKernel, points: Int32Array) -> TourNeighbourhood:
+    return TourNeighbourhood(kernel, points)
+
+
+def _orders(q: Int32Array) -> Int32Array:
+    """Return the permutations (m, n_items) of positions q."""
+    return np.argsort(q, axis=1).astype(np.int32)
+
+
+@lru_cache(maxsize=8)
+def _shuffled(n_items: int) -> Int32Array:
+    return np.random.default_rng(n_items).permutation(additive_moves.all_moves(n_items))

@@ -1,0 +1,283 @@
+"""`minimize` and `resume`: the calls that start a driver actor and follow it to its end."""
+
+import inspect
+import os
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ray
+from numpy.typing import ArrayLike
+from ray.exceptions import RayError
+
+from law_ray.driver.actor import Spec, Start, start_driver
+from law_ray.driver.client import stop, understood, watch
+from law_ray.driver.cluster import check_request, connect
+from law_ray.driver.detached import start_detached
+from law_ray.driver.serialization import dumps
+from law_ray.errors import InputError, Interrupted, RunError
+from law_ray.optimizer import Optimizer, Trial
+from law_ray.runs import backup as backups
+from law_ray.runs import journal
+from law_ray.runs.active import folder_for
+from law_ray.runs.objective import BlackBox
+from law_ray.runs.reevaluation import Reevaluated
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings, options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Objective = Callable[..., Any] | str | BlackBox
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found."""
+
+    best: Trial
+    history: "pd.DataFrame"
+    out: Path
+    """the run folder"""
+    evaluations: int
+    """told and failed"""
+    rounds: int
+    """that a model chose"""
+    seconds_asking: float
+    seconds_evaluating: float
+    stop_reason: str
+    files: tuple[Path, ...]
+    """that the objective wrote about the best ordering, into the run folder"""
+    reevaluated: Reevaluated | None = None
+    """what is known of the best after repeated evaluations, where values are noisy"""
+    backup_error: str = ""
+    """why the backup, if there is one, lacks something"""
+
+
+def minimize(
+    objective: Objective,
+    n_items: int | None = None,
+    *,
+    start: ArrayLike | str = "auto",
+    out: str | Path | None = None,
+    address: str | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Result:
+    """Find the ordering with the smallest (or, with `maximize`, largest) value of an expensive black box, on Ray.
+
+    An evaluation that raises, or returns no finite number, fails alone. Results depend on the seed, the batch size and
+    the number of threads, not on the workers. For a cheap objective, or one that your own program evaluates, use
+    `law_ray.Optimizer`.
+
+    Args:
+        objective: f(permutation) or f(permutation, rng) -> float or (float, standard_error), see
+            `objectives.Objective`; or its name, such as "nml:sachs" or "path/to/file.py:function".
+        n_items: The size of the permutations, unless the objective has it.
+        start: What the initial design holds before it is filled up with random orderings. "auto": the orderings that
+            the objective suggests (`starts`), at most half of it. An array of orderings: these, and then as "auto".
+            "none": random orderings alone.
+        out: The run folder, by default a new one in law-ray-runs. Every result is in its journal at once.
+        address: Of a Ray cluster to join. By default the one that `ray.init` connected to, else a new one here.
+        progress: Whether to show a progress line on stderr.
+        **settings: The options below. Items in `before` and `fixed` may be given by name where the objective has names.
+
+    Returns:
+        What the run found.
+
+    Raises:
+        InputError: A bad argument.
+        RunError: The run itself failed.
+
+    Example:
+        >>> result = minimize(lambda p: float(p[0]), 6, evals=30)  # doctest: +SKIP
+        >>> result.best.value  # doctest: +SKIP
+        0.0
+
+    Options:
+    """
+    black_box = _black_box(objective)
+    spec = _spec(black_box, n_items, start, out, **settings)
+    return _follow(black_box, spec, address, progress)
+
+
+def _document(function: Callable[..., Any]) -> None:
+    """Give a function that takes the options of `Settings` their signature, and their help in its docstring."""
+    own = inspect.signature(function)
+    parameters = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    lines = []
+    for group in dict.fromkeys(each.metadata["group"] for each in options().values()):
+        lines.append(f"        {group}:")
+        for name, each in options().items():
+            if each.metadata["group"] == group:
+                default = "auto" if name == "batch_size" else each.default
+                parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+                lines.append(f"            {name} = {default!r}: {each.metadata['help']}")
+    function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), *(line[4:] for line in lines), ""])
+
+
+_document(minimize)
+
+
+def launch(
+    objective: Objective,
+    name: str,
+    address: str | None,
+    n_items: int | None = None,
+    start: ArrayLike | str = "auto",
+    out: str | Path | None = None,
+    **settings: Any,
+) -> Path:
+    """Start a run that goes on by itself on the Ray cluster at `address`, and return its folder, which is on this node.
+
+    The name is what `attach` and `stop` take. The driver loads the objective by its name, so it must have been given by
+    name. The other arguments and the errors are those of `minimize`.
+    """
+    spec = _spec(_black_box(objective), n_items, start, out, **settings)._replace(name=name)
+    start_detached(spec, address)
+    return spec.folder
+
+
+def _black_box(objective: Objective) -> BlackBox:
+    if isinstance(objective, BlackBox):
+        return objective
+    return BlackBox.load(objective) if isinstance(objective, str) else BlackBox(objective)
+
+
+def _spec(
+    objective: BlackBox, n_items: int | None, start: ArrayLike | str, out: str | Path | None, **settings: Any
+) -> Spec:
+    """Check and resolve the arguments of `minimize`."""
+    if unknown := settings.keys() - options().keys():
+        raise InputError(f"there is no option {min(unknown)}: choose among {', '.join(options())}")
+    n_items = objective.n_items(n_items)
+    constraints = objective.constraints(n_items, settings.pop("before", ()), settings.pop("fixed", None) or {})
+    batch_size = settings.pop("batch_size", "auto")
+    if isinstance(batch_size, str) and batch_size != "auto":
+        raise InputError(f'batch_size is {batch_size!r}: give an integer of at least 1, or "auto"')
+    resolved = Settings(
+        n_items=n_items,
+        batch_size=None if isinstance(batch_size, str) else batch_size,
+        threads=len(os.sched_getaffinity(0)),
+        resources=tuple((settings.pop("resources", None) or {}).items()),
+        before=constraints.before,
+        fixed=constraints.fixed,
+        **settings,
+    )
+    if resolved.split > 1 and not objective.has_parts:
+        raise InputError(f"split is {resolved.split}, but {objective.name} has no parts: leave it out")
+    folder = Path(out) if out is not None else folder_for(objective.name, resolved.seed)
+    journal.check_free(folder)
+    if resolved.backup is not None:
+        backups.check_free(resolved.backup)
+    record = objective.to_record(launch=uuid.uuid4().hex)
+    return Spec(folder.absolute(), resolved, record, _start(start, resolved, objective.item_names))
+
+
+def _start(start: ArrayLike | str, settings: Settings, names: list[str] | None) -> Start:
+    if isinstance(start, str):
+        if start not in ("auto", "none"):
+            raise InputError(f'start is {start!r}: give orderings, "auto" or "none"')
+        return Start(with_objectives=start == "auto")
+    checked = Optimizer(
+        settings.n_items, n_init=settings.n_init, constraints=settings.constraints, start=start, item_names=names
+    )
+    return Start(checked.start.tolist())
+
+
+def resume(
+    out: str | Path,
+    objective: Objective | None = None,
+    *,
+    evals: int | None = None,
+    backup: str | None = None,
+    address: str | None = None,
+    progress: bool = True,
+) -> Result:
+    """Continue the run in a folder where its journal ends.
+
+    Trials that were asked for and not told are evaluated under their ids and seeds.
+
+    Args:
+        out: The run folder.
+        objective: The objective that the run was started with. By default it is loaded by the name in the journal.
+        evals: A larger budget, which extends the run.
+        backup: A URI where to keep a copy of the run folder; by default where it was kept. `law_ray.runs.backup.fetch`
+            brings a run back from there.
+        address: As for `minimize`.
+        progress: As for `minimize`.
+
+    Returns:
+        What the run found.
+
+    Raises:
+        InputError: There is no run, it is of another objective, or a bad argument.
+        RunError: The run itself failed.
+    """
+    folder = Path(out).absolute()
+    run = Run.load(folder)
+    black_box = BlackBox.from_record(run.objective) if objective is None else _black_box(objective)
+    black_box.check_same(run.objective, folder)
+    settings = run.settings
+    if evals is not None and evals < settings.evals:
+        raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
+    settings = replace(settings, evals=evals or settings.evals, backup=backup or settings.backup)
+    black_box.n_items(settings.n_items)
+    return _follow(black_box, Spec(folder, settings, None), address, progress)
+
+
+def _follow(objective: BlackBox, spec: Spec, address: str | None, progress: bool) -> Result:
+    """Run a driver actor to its end, showing its progress."""
+    folder, settings = spec.folder, spec.settings
+    pickled = dumps(objective.objective)
+    if progress and sys.stderr.isatty():
+        print("starting Ray ...", end="\r", file=sys.stderr)
+    started_here = connect(address, len(pickled))
+    driver = None
+    try:
+        check_request(settings)
+        driver = start_driver(spec)
+        reason = watch(driver, pickled, settings.evals, progress)
+    except KeyboardInterrupt:
+        if driver is not None:
+            stop(driver)
+        if not (folder / journal.NAME).exists():
+            raise
+        by_name = Run.load(folder).objective["source"] is not None
+        how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
+        raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
+    except (RayError, OSError) as error:
+        raise understood(error, folder) from None
+    finally:
+        if started_here:
+            ray.shutdown()
+    result = result_of(Run.load(folder), objective, reason)
+    if settings.backup is not None:
+        with backups.Backup(folder, settings.backup) as copy:
+            pass  # what the driver could not copy, and the files written since
+        result = replace(result, backup_error=copy.error)
+    return result
+
+
+def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
+    """Return the result of a run that ended for a reason, after the objective has written its files."""
+    done = run.ended
+    if all(trial.state == "failed" for trial in done):
+        raise RunError(f"no evaluation succeeded before {reason}: resume {run.folder}")
+    best = run.best
+    return Result(
+        best,
+        run.history,
+        run.folder,
+        len(done),
+        max((trial.round for trial in done), default=0),
+        run.seconds_asking,
+        run.seconds_evaluating,
+        reason,
+        objective.write(best, run.folder),
+        run.winner,
+    )

@@ -1,0 +1,66 @@
+"""How an objective reaches the driver and the workers, which cannot import the user's modules."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+
+from law_ray.errors import InputError
+from law_ray.runs.objective import installed_folders, is_users
+
+PART = 64_000
+"""Bytes of an argument."""
+
+
+def dumps(objective: Any) -> bytes:
+    """Pickle an objective together with the code of the user's own modules, which no worker could import.
+
+    A module that holds something that cannot be pickled is pickled by its name.
+
+    Raises:
+        InputError: The objective cannot be pickled either way.
+    """
+    try:
+        with _by_value(_users_modules()):
+            return cloudpickle.dumps(objective)
+    except Exception:
+        try:
+            return cloudpickle.dumps(objective)
+        except Exception as error:
+            raise InputError(
+                f"the objective cannot be sent to workers, {error}: keep what cannot be pickled out of it"
+            ) from None
+
+
+def parts(pickled: bytes) -> list[bytes]:
+    """Cut the bytes into small parts, to be the arguments of one call.
+
+    Ray sends up to 10 MiB of arguments of up to 100 kB with the call. Larger ones it stores on this node; if the node's
+    Ray then dies before this process, Ray ends this process without a message.
+    """
+    return [pickled[i : i + PART] for i in range(0, len(pickled), PART)]
+
+
+def _users_modules() -> list[ModuleType]:
+    installed = installed_folders()
+    found = [(name, module, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    return [module for name, module, file in found if file and name != "__main__" and is_users(file, installed)]
+
+
+@contextmanager
+def _by_value(modules: list[ModuleType]) -> Iterator[None]:
+    registered = []
+    try:
+        for module in modules:
+            # An alias under another name cannot be registered, and one that the user registered stays so.
+            known = module.__name__ in cloudpickle.list_registry_pickle_by_value()
+            if sys.modules.get(module.__name__) is module and not known:
+                cloudpickle.register_pickle_by_value(module)
+                registered.append(module)
+        yield
+    finally:
+        for module in registered:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,101 @@
+"""The compiled loops of the kernels: distances between orderings, and similarities of tours.
+
+Positions are int32: `P` (n, n_items) those of the points, `q` (m, n_items) those of other orderings. Each result is
+computed by one thread, so it does not depend on the number of threads. `law_ray.kernels.tour` defines T, M_x and R.
+"""
+
+import numpy as np
+from numba import njit, prange
+
+from law_ray.typing import FloatArray, Int32Array, IntArray
+from law_ray.utils.compiled import compiled
+
+
+@compiled(parallel=True, fastmath=True)
+def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
+    """Return the position distances (m, n) of q (m, n_items) to P (n, n_items); O(m n n_items)."""
+    m, n = len(q), len(P)
+    distances = np.empty((m, n), np.int32)
+    for i in prange(m):
+        for j in range(n):
+            distance = 0
+            for item in range(P.shape[1]):
+                distance += abs(q[i, item] - P[j, item])
+            distances[i, j] = distance
+    return distances
+
+
+@njit(fastmath=True)
+def follows(change, n_items, undirected):  # type: ignore[no-untyped-def]
+    """Say whether an item that is `change` positions after another one is its successor, or neighbour, on the cycle."""
+    return (change == 1) | (change == 1 - n_items) | (undirected & ((change == -1) | (change == n_items - 1)))
+
+
+@compiled(parallel=True, fastmath=True)
+def neighbour_distances(q: Int32Array, P: Int32Array, undirected: bool) -> Int32Array:
+    """Return n_items less the successors on the cycle, or the neighbours if `undirected`, that q and P share.
+
+    Shape (m, n), for q (m, n_items) and P (n, n_items); O(m n n_items).
+    """
+    m, n, n_items = len(q), len(P), P.shape[1]
+    distances = np.empty((m, n), np.int32)
+    for i in prange(m):
+        x = np.argsort(q[i])
+        for j in range(n):
+            shared = np.int32(0)
+            for k in range(n_items):
+                after = x[k + 1] if k + 1 < n_items else x[0]
+                shared += np.int32(follows(P[j, after] - P[j, x[k]], n_items, undirected))
+            distances[i, j] = n_items - shared
+    return distances
+
+
+@compiled(parallel=True, fastmath=True)
+def look_up(tables: FloatArray, offsets: IntArray, distances: Int32Array) -> FloatArray:
+    """Return sum_c tables[offsets[c] + distances[:, c]], (m, n), at distances (m, n_components, n)."""
+    m, n_components, n = distances.shape
+    values = np.zeros((m, n))
+    for i in prange(m):
+        for c in range(n_components):
+            for t in range(n):
+                values[i, t] += tables[np.uint64(offsets[c] + distances[i, c, t])]
+    return values
+
+
+@compiled(parallel=True, fastmath=True)
+def own(x: Int32Array, alike: FloatArray) -> FloatArray:
+    """Return R(x, x) (m,) of permutations x (m, n_items), with `alike` = T (n_items, n_items); O(m n_items^2)."""
+    n_items = x.shape[1]
+    similarities = np.empty(len(x))
+    for i in prange(len(x)):
+        total = 0.0
+        for k in range(n_items):
+            a, b = x[i, k], x[i, (k + 1) % n_items]
+            for m in range(n_items):
+                c, d = x[i, m], x[i, (m + 1) % n_items]
+                total += alike[a, c] * alike[b, d] + alike[a, d] * alike[b, c]
+        similarities[i] = 2.0 * total
+    return similarities
+
+
+@compiled(parallel=True, fastmath=True)
+def gathered(images: FloatArray, entries: Int32Array) -> FloatArray:
+    """Return, for each row of `entries` (m, n_entries), the sum of these rows of `images` (n_items^2, n): (m, n)."""
+    sums = np.zeros((len(entries), images.shape[1]))
+    for i in prange(len(entries)):
+        for e in range(entries.shape[1]):
+            row = entries[i, e]
+            for t in range(images.shape[1]):
+                sums[i, t] += images[row, t]
+    return sums
+
+
+@compiled(parallel=True, fastmath=True)
+def scattered(weights: FloatArray, entries: Int32Array, size: int) -> FloatArray:
+    """Return sum_t weights[i, t] M_t for each i, flat: (m, size), where M_t is 1 at entries[t] and 0 elsewhere."""
+    sums = np.zeros((len(weights), size))
+    for i in prange(len(weights)):
+        for t in range(len(entries)):
+            for e in range(entries.shape[1]):
+                sums[i, entries[t, e]] += weights[i, t]
+    return sums

@@ -1,0 +1,132 @@
+"""The tour kernel: it learns from the lengths of tours which items are alike.
+
+Each item has a vector u, and two items are the more alike the nearer their vectors are: T(a, b) = exp(-|u_a - u_b|^2 /
+2). (Zhang, Tao, Chen and Apley, "A latent variable approach to Gaussian process modeling with qualitative and
+quantitative factors", Technometrics 2020, do so for single categorical variables.) Two tours are alike when they join
+alike items. With M_x[a, b] = 1 where a and b are neighbours on the cycle of x, and 0 elsewhere,
+
+    R(x, x') = sum_ab M_x[a, b] (T M_x' T)[a, b],    C(x, x') = R(x, x') / sqrt(R(x, x) R(x', x')),
+
+and the covariance is w_1 C + w_2 C^2. It is positive semi-definite, as R is the inner product of M_x and M_x' under the
+Kronecker product of T with itself. Where all vectors are far apart, R counts the neighbours that two tours share, as
+the adjacency component of the additive kernel does. But 50 items have 1,225 pairs, and their vectors, of three numbers
+each, are 150 parameters.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from law_ray.kernels import loops
+from law_ray.typing import FloatArray, Int32Array, IntArray
+
+
+@dataclass(frozen=True)
+class TourHyperparameters:
+    """The hyperparameters of the tour kernel and the likelihood, in units of the standardized values."""
+
+    weights: list[float]
+    """w_1, w_2"""
+    vectors: list[list[float]]
+    """(n_items, n_dimensions)"""
+    noise: float
+    mean: float
+
+    @property
+    def signal_variance(self) -> float:
+        """k(x, x)."""
+        return sum(self.weights)
+
+    @property
+    def kernel(self) -> "TourKernel":
+        """The kernel of these vectors."""
+        return TourKernel(np.array(self.vectors))
+
+    def covariance(self, n_items: int) -> "Polynomial":
+        """Return the covariance as a polynomial of the similarity."""
+        return Polynomial(self.weights)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return them as a journal stores them."""
+        return {"weights": self.weights, "vectors": self.vectors, "noise": self.noise, "mean": self.mean}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """Return what `to_record` stored."""
+        return cls(**record)
+
+
+class Polynomial:
+    """w_1 C + w_2 C^2 at similarities C of any shape."""
+
+    def __init__(self, weights: list[float]) -> None:
+        self.weights = np.array(weights)
+
+    def __getitem__(self, similarities: FloatArray) -> FloatArray:
+        return similarities * (self.weights[0] + self.weights[1] * similarities)
+
+
+class TourKernel:
+    """The similarity C for some vectors (n_items, n_dimensions), in the place of other kernels' distances."""
+
+    def __init__(self, vectors: FloatArray) -> None:
+        self.alike = alike(vectors)
+        self._known: tuple[Int32Array, FloatArray] | None = None  # the last points, and their images
+
+    def distances(self, q: Int32Array, P: Int32Array) -> FloatArray:
+        """Return the similarities C (m, n) of positions q (m, n_items) to P (n, n_items).
+
+        Cost O(m n n_items), and O(n_items^3) for each image: those of q or P, whichever are fewer. The images of P are
+        not recomputed where P are the points of the last call.
+        """
+        if len(q) >= len(P) or (self._known is not None and self._known[0] is P):
+            return loops.gathered(self.images(P), joins(q)) / np.sqrt(self.own(q))[:, None]
+        gathered = loops.gathered(self._normalized(q), joins(P)) / np.sqrt(self.own(P))[:, None]
+        return np.ascontiguousarray(gathered.T)
+
+    def images(self, P: Int32Array) -> FloatArray:
+        """Return T M_x T / sqrt(R(x, x)) of every point, (n_items^2, n).
+
+        The images of the last points are kept. Where P begins with these points, only the others are computed.
+        """
+        points, images = self._known or (P[:0], np.empty((P.shape[1] ** 2, 0)))
+        if points is not P:
+            if not np.array_equal(points, P):
+                same = len(points) if np.array_equal(points, P[: len(points)]) else 0
+                images = np.concatenate([images[:, :same], self._normalized(P[same:])], axis=1)
+            self._known = P, images
+        return images
+
+    def own(self, q: Int32Array) -> FloatArray:
+        """Return R(x, x), (m,); O(n_items^2) each."""
+        return loops.own(np.argsort(q, axis=1).astype(np.int32), self.alike)
+
+    def _normalized(self, q: Int32Array) -> FloatArray:
+        flat = images(self.alike, q).reshape(len(q), q.shape[1] ** 2)
+        return np.ascontiguousarray((flat / np.sqrt(self.own(q))[:, None]).T)
+
+
+def alike(vectors: FloatArray) -> FloatArray:
+    """Return T (n_items, n_items)."""
+    squares = ((vectors[:, None] - vectors[None]) ** 2).sum(axis=2)
+    return np.exp(-0.5 * squares)
+
+
+def images(alike: FloatArray, q: Int32Array) -> FloatArray:
+    """Return T M_x T (m, n_items, n_items) of positions q (m, n_items)."""
+    before, after = neighbours(q)
+    return np.matmul(np.moveaxis(alike[:, before] + alike[:, after], 1, 0), alike)
+
+
+def neighbours(q: Int32Array) -> tuple[IntArray, IntArray]:
+    """Return the items before and after each item on the cycle, both (m, n_items)."""
+    x, n_items = np.argsort(q, axis=1), q.shape[1]
+    return np.take_along_axis(x, (q - 1) % n_items, axis=1), np.take_along_axis(x, (q + 1) % n_items, axis=1)
+
+
+def joins(q: Int32Array) -> Int32Array:
+    """Return where M_x is 1, as a * n_items + b: (m, 2 n_items)."""
+    x, n_items = np.argsort(q, axis=1), q.shape[1]
+    after = np.roll(x, -1, axis=1)
+    return np.concatenate([x * n_items + after, after * n_items + x], axis=1).astype(np.int32)

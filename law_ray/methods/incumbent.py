@@ -1,0 +1,52 @@
+"""Where a local search continues: at the incumbent, unless its surroundings were searched enough."""
+
+import numpy as np
+
+from law_ray.methods.context import BatchContext
+
+N_SEARCHED = 8
+"""Evaluations an item near a point without a gain, after which its surroundings were searched enough.
+
+`experiments.ours.ablation` measures the rule ("the best basin only"); the number is a heuristic.
+"""
+N_RANDOM = 100
+"""Random permutations that show how large the covariance of unrelated ones is (heuristic)."""
+N_EQUAL = 10
+"""With more values as good as the best it lies on a plateau. Chosen on weighted tardiness, reC19, hel2 and esc32a."""
+
+
+def incumbent(context: BatchContext) -> int:
+    """Return the index in `context.X` of the point around which to search.
+
+    Two permutations are near each other when their prior covariance is at least halfway from that of random
+    permutations to k(x, x). Go through the evaluated points from the best on (among equals, the earliest first). A
+    point that is not near an earlier centre is a centre. A centre was searched enough when N_SEARCHED n_items points
+    near it were evaluated after it, and then the points near it are passed over. The first centre that was not searched
+    enough wins: its latest equal among the points that were not passed over. If all were searched enough, return the
+    best point. Cost O(n^2).
+    """
+    posterior, (n, n_items) = context.posterior, context.X.shape
+    random = context.constraints.sample(N_RANDOM, context.rng)
+    covariance = posterior.kernel(context.X, context.X)
+    near = 0.5 * (covariance[0, 0] + posterior.kernel(random, context.X).mean())
+    close = covariance >= near
+    searched = np.triu(close, 1).sum(axis=1)  # near points evaluated after
+    order = np.argsort(context.y, kind="stable")
+    free = np.ones(n, dtype=bool)
+    for centre in order:
+        if free[centre]:
+            if searched[centre] < N_SEARCHED * n_items:
+                return int(np.flatnonzero(free & (context.y == context.y[centre]))[-1])
+            free &= ~close[centre]
+    return int(order[0])
+
+
+def on_plateau(context: BatchContext) -> bool:
+    """Say whether more than N_EQUAL values, the best one included, are as good as the best.
+
+    Two values are equally good when they differ by at most three standard errors of their difference, or not at all
+    where the standard errors are unknown. Cost O(n).
+    """
+    best, error = context.y.argmin(), context.standard_errors
+    equal = context.y - context.y[best] <= 3.0 * np.hypot(error, error[best])
+    return int(equal.sum()) > N_EQUAL

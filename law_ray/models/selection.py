@@ -1,0 +1,142 @@
+"""Model selection for law-auto: the additive kernel, or the tour kernel where that predicts better.
+
+The evidence cannot decide between them: of two models with so different numbers of parameters it prefers the one with
+more. So each model predicts the values that came in since its last fit, and the one with the smaller recent prediction
+errors is used.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from law_ray.kernels.additive import AdditiveHyperparameters
+from law_ray.kernels.protocol import Covariance, Kernel
+from law_ray.kernels.tour import TourHyperparameters
+from law_ray.models import fit_additive, fit_tour
+from law_ray.models.gp import GaussianProcess
+from law_ray.typing import FloatArray, IntArray
+
+MAX_ERROR = 1e8
+"""In standardized units: the square of an error beyond all values before it stays finite."""
+MEMORY = 0.7
+"""The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
+N_ALWAYS = 150
+"""Up to so many points each fit of the tour kernel also starts afresh (heuristic: it is cheap there)."""
+FRESH, FRESH_UNUSED = 0.2, 0.05
+"""With more points, the share of fits that start afresh, while the tour kernel is used and while not (heuristic)."""
+
+
+@dataclass(frozen=True)
+class SelectionHyperparameters:
+    """The hyperparameters of both models, in units of the standardized values.
+
+    The process has those of the selected model.
+    """
+
+    additive: AdditiveHyperparameters
+    tour: TourHyperparameters
+    prediction_errors: tuple[float, float]
+    """recent mean square errors of the predictions of either model, relative to their mean; 0 before there are any"""
+    n: int
+    """the number of values that they were fitted to"""
+
+    @property
+    def selected(self) -> AdditiveHyperparameters | TourHyperparameters:
+        """The hyperparameters of the selected model."""
+        return self.tour if self.prediction_errors[1] < self.prediction_errors[0] else self.additive
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the selected model."""
+        return self.selected.kernel
+
+    def covariance(self, n_items: int) -> Covariance:
+        """Return the covariance of the selected model as a function of its kernel's distances."""
+        return self.selected.covariance(n_items)
+
+    @property
+    def signal_variance(self) -> float:
+        """k(x, x) of the selected model."""
+        return self.selected.signal_variance
+
+    @property
+    def noise(self) -> float:
+        """The variance of the selected model's noise."""
+        return self.selected.noise
+
+    @property
+    def mean(self) -> float:
+        """The constant mean of the selected model."""
+        return self.selected.mean
+
+    def to_record(self) -> dict[str, Any]:
+        """Return them as a journal stores them, under the names of the first version."""
+        return {
+            "mixture": self.additive.to_record(),
+            "latent": self.tour.to_record(),
+            "misses": list(self.prediction_errors),
+            "n": self.n,
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """Return what `to_record` stored."""
+        additive = AdditiveHyperparameters.from_record(record["mixture"])
+        tour = TourHyperparameters.from_record(record["latent"])
+        first, second = record["misses"]
+        return cls(additive, tour, (first, second), record["n"])
+
+
+def fit(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: SelectionHyperparameters | None = None,
+    standard_errors: FloatArray | None = None,
+) -> SelectionHyperparameters:
+    """Fit both models to (X, y), and update their prediction errors.
+
+    Cost: a fit of the additive kernel, mostly one of the tour kernel, and two processes, O(n^3). Beyond N_ALWAYS points
+    the tour kernel is mostly left as it was while it is not used.
+
+    Args:
+        X: (n, n_items) permutations, in the order in which they were proposed.
+        y: (n,) raw values.
+        rng: Drives the fits.
+        previous: The last fit.
+        standard_errors: (n,) of the values, 0 where unknown.
+    """
+    if previous is None:
+        additive = fit_additive.fit(X, y, rng, None, standard_errors)
+        return SelectionHyperparameters(additive, fit_tour.fit(X, y, rng, None, standard_errors), (0.0, 0.0), len(y))
+    errors = previous.prediction_errors
+    if 1 < previous.n < len(y):
+        first, second = _prediction_errors(X, y, previous, standard_errors)
+        if mean := 0.5 * (first + second):  # 0 for constant values
+            errors = _remembered(errors[0], first / mean), _remembered(errors[1], second / mean)
+    additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
+    used, tour = errors[1] < errors[0], previous.tour
+    fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
+    if fresh or used:
+        tour = fit_tour.fit(X, y, rng, tour, standard_errors, fresh)
+    return SelectionHyperparameters(additive, tour, errors, len(y))
+
+
+def _remembered(earlier: float, latest: float) -> float:
+    return MEMORY * earlier + (1 - MEMORY) * latest
+
+
+def _prediction_errors(
+    X: IntArray, y: FloatArray, previous: SelectionHyperparameters, standard_errors: FloatArray | None
+) -> tuple[float, float]:
+    """Return the mean square errors of both models, as they were fitted last, at the values that came in since."""
+    n = previous.n
+    known = None if standard_errors is None else standard_errors[:n]
+
+    def mean_square(model: AdditiveHyperparameters | TourHyperparameters) -> float:
+        process = GaussianProcess(X[:n], y[:n], model, known)
+        errors = process.predict(X[n:])[0] - process.standardize(y[n:])
+        return float(np.mean(np.minimum(np.abs(errors), MAX_ERROR) ** 2))
+
+    return mean_square(previous.additive), mean_square(previous.tour)

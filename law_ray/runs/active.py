@@ -1,0 +1,234 @@
+"""A run that goes on: every step is in the journal before it counts, and rules end it."""
+
+import itertools
+import math
+import platform
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Self
+
+from law_ray.errors import RunError
+from law_ray.models.prior_mean import Proxy
+from law_ray.optimizer import INITIAL, Trial
+from law_ray.runs.evaluation import Outcome
+from law_ray.runs.journal import VERSION, Journal
+from law_ray.runs.records import ObjectiveRecord, Record
+from law_ray.runs.reevaluation import contenders
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings
+from law_ray.space.exclusions import Key
+
+PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
+"""Packages whose versions the journal stores."""
+
+FAILED_ROUNDS = 2
+"""So many rounds in a row, all of whose evaluations failed, mean that the objective is broken."""
+
+
+class ActiveRun(Run):
+    """A run whose journal is open for appending. `start` begins one, `resume` continues one."""
+
+    journal: Journal
+
+    @classmethod
+    def start(
+        cls,
+        folder: Path,
+        settings: Settings,
+        objective: ObjectiveRecord,
+        key: Key | None = None,
+        start: Sequence[Sequence[int]] = (),
+        prior_mean: Proxy | None = None,
+    ) -> Self:
+        """Begin a run in `folder`. The arguments after the objective are those of `Optimizer`."""
+        run = cls(folder, objective, settings, start, key, prior_mean)  # what it refuses leaves no folder
+        header: Record = {
+            "type": "run",
+            "version": VERSION,
+            "time": time.time(),
+            "objective": objective,
+            "settings": settings.to_record(),
+            "starts": [list(ordering) for ordering in start],
+            "packages": {name: metadata.version(name) for name in PACKAGES},
+            "python": platform.python_version(),
+        }
+        return run._opened(Journal.create(folder, header))
+
+    @classmethod
+    def resume(
+        cls, folder: Path, evals: int | None = None, key: Key | None = None, prior_mean: Proxy | None = None
+    ) -> Self:
+        """Continue the run in `folder` where its journal ends; `evals`, if given, is its new budget."""
+        journal = Journal(folder)
+        run = cls.replayed(folder, journal.records, key, prior_mean)._opened(journal)
+        run._record({"type": "resume", "time": time.time(), "evals": evals or run.settings.evals})
+        return run
+
+    def _opened(self, journal: Journal) -> Self:
+        self.journal = journal
+        self.used_up = False
+        self.began = time.monotonic()
+        self._asked_before = len(self.optimizer.trials)  # by an earlier process
+        self._entered = 0
+        return self
+
+    def _record(self, record: Record) -> None:
+        """Write a record to disk, then change the state as it says."""
+        self.journal.append(record)
+        self.apply(record)
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked for and neither told nor failed."""
+        return self.optimizer.pending
+
+    @property
+    def _known(self) -> bool:
+        """Whether any value is known."""
+        return any(trial.state == "told" for trial in self.optimizer.trials)
+
+    @property
+    def late(self) -> bool:
+        """Whether max_time is up. Each process gets at least one result, so that resuming always makes progress."""
+        limit = self.settings.max_time
+        return limit is not None and time.monotonic() - self.began >= limit and self._entered > 0
+
+    def ask(self, batch_size: int, continue_round: bool = False) -> list[Trial]:
+        """Return the next batch, which is on disk then; empty when the space or the budget is used up.
+
+        It has at most `batch_size` points, and no more than the budget allows. The initial design is one batch.
+        """
+        start = time.perf_counter()
+        trials = self.optimizer.ask_up_to(batch_size, continue_round, self.settings.evals)
+        self.used_up = not trials
+        if trials:
+            model = self.optimizer.model if trials[0].round != INITIAL else None
+            self._record(
+                {
+                    "type": "ask",
+                    "time": time.time(),
+                    "seconds": time.perf_counter() - start,
+                    "round": trials[0].round,
+                    "batch_size": len(trials),
+                    "model": None if model is None else model.to_record(),
+                    "trials": [{"id": trial.id, "permutation": trial.permutation.tolist()} for trial in trials],
+                }
+            )
+        return trials
+
+    def refill(self, batch_size: int) -> list[Trial]:
+        """Return the points that keep `batch_size` trials pending, in asynchronous mode; empty if none are needed.
+
+        Each `batch_size` trials in turn make a round, whether or not those of the round before have ended. LAW chooses
+        the first point of a round as the acquisition's maximum, and the others as further points of that batch.
+        """
+        trials = self.optimizer.trials
+        if not trials or len(trials) < self.settings.n_init:
+            return self.ask(batch_size)
+        free = batch_size - len(self.pending)
+        if free <= 0 or self.enough() is not None:
+            return []
+        begun = sum(trial.round == trials[-1].round for trial in trials[-batch_size:])
+        continue_round = trials[-1].round != INITIAL and begun < batch_size
+        return self.ask(min(free, batch_size - begun) if continue_round else free, continue_round)
+
+    def enter(self, trial_id: int, outcome: Outcome) -> None:
+        """Enter a trial's outcome: on disk, then in the optimizer."""
+        self._entered += 1
+        now, seconds = time.time(), _to_json(outcome.seconds)
+        if outcome.reason:
+            self._record({"type": "fail", "id": trial_id, "reason": outcome.reason, "time": now, "seconds": seconds})
+        else:
+            self._record(
+                {
+                    "type": "tell",
+                    "id": trial_id,
+                    "value": outcome.value,
+                    "standard_error": outcome.standard_error,
+                    "time": now,
+                    "seconds": seconds,
+                }
+            )
+
+    def ask_again(self) -> list[tuple[Trial, int]]:
+        """Return the best trials to evaluate once more, each with the number of the repeat; on disk then.
+
+        None once it is clear which is the best, or when `settings.reevaluations` repeats were asked for in all.
+        """
+        trials = self.optimizer.trials
+        if not self.due:
+            left = self.settings.reevaluations - sum(map(len, self.repeats.values()))
+            ids = contenders(trials, self.repeats, self.settings.maximize)[: max(left, 0)]
+            if ids:
+                repeats = [(i, len(self.repeats[i]) + 1) for i in ids]
+                self._record({"type": "ask again", "time": time.time(), "repeats": repeats})
+        return [(trials[i], repeat) for i, repeat in self.due]
+
+    def enter_again(self, trial_id: int, outcome: Outcome) -> None:
+        """Enter the outcome of a repeat that was asked for: on disk, then among the repeats."""
+        self._record(
+            {
+                "type": "tell again",
+                "id": trial_id,
+                "value": _to_json(outcome.value),
+                "standard_error": outcome.standard_error,
+                "reason": outcome.reason,
+                "time": time.time(),
+                "seconds": _to_json(outcome.seconds),
+            }
+        )
+
+    def stop_reason(self) -> str | None:
+        """Return why the run should end now, or None. Raises RunError if the objective only fails."""
+        settings = self.settings
+        if settings.target is not None and self._known:
+            best = self.optimizer.best.value
+            if best >= settings.target if settings.maximize else best <= settings.target:
+                return "the target was reached"
+        if self.late:
+            return "the time was up"
+        return None if self.pending else self.enough()
+
+    def enough(self) -> str | None:
+        """Return why no more points should be asked for, by the rounds that have ended, or None.
+
+        Raises:
+            RunError: The last FAILED_ROUNDS rounds only failed.
+        """
+        settings, trials, pending = self.settings, self.optimizer.trials, self.pending
+        if not trials:
+            return None
+        last_round = min(trial.round for trial in pending) - 1 if pending else trials[-1].round
+        new = reversed(trials[self._asked_before :])  # the objective may have been corrected before a resume
+        since = itertools.takewhile(lambda trial: trial.round > last_round - FAILED_ROUNDS, new)
+        recent = [trial for trial in since if trial.round <= last_round]
+        whole_rounds = len({trial.round for trial in recent})
+        if whole_rounds == FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
+            raise RunError(
+                f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {recent[0].id}: "
+                f"{recent[0].reason}; correct the objective, then resume {self.folder}"
+            )
+        if len(trials) >= settings.evals:
+            return "all evaluations were made"
+        if self.used_up:
+            return "nothing new was left to evaluate"
+        if (
+            settings.patience is not None
+            and self._known
+            and last_round - self.optimizer.best.round >= settings.patience
+        ):
+            return f"{settings.patience} rounds brought nothing better"
+        return None
+
+
+def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Path:
+    """Return a new folder for a run of the objective `name`."""
+    stem = f"{''.join(c if c.isalnum() else '-' for c in name).strip('-')}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    candidates = (parent / f"{stem}{suffix}" for suffix in ("", *(f"-{i}" for i in range(1, 1000))))
+    return next(path for path in candidates if not path.exists())
+
+
+def _to_json(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,99 @@
+"""One evaluation of an objective. Whatever the objective does, nothing is raised: a failure is an outcome."""
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from law_ray.typing import IntArray
+
+MAX_REASON = 500
+"""Characters that are kept of a failure's reason."""
+
+
+class Outcome(NamedTuple):
+    """What became of an evaluation: a finite value, or the reason why there is none."""
+
+    value: float = math.nan
+    standard_error: float = 0.0
+    seconds: float = math.nan
+    reason: str = ""
+
+
+class Part(NamedTuple):
+    """What one part of a split evaluation returned, or the reason why it did not."""
+
+    value: Any = None
+    seconds: float = math.nan
+    reason: str = ""
+
+
+def evaluate(objective: Callable[..., Any], permutation: IntArray, rng: np.random.Generator) -> Outcome:
+    """Call objective(permutation) or objective(permutation, rng), see `takes_rng`, and check what it returns."""
+    part = _call(lambda: objective, permutation, rng)
+    return Outcome(seconds=part.seconds, reason=part.reason) if part.reason else checked(part.value, part.seconds)
+
+
+def evaluate_part(objective: Any, index: int, split: int, permutation: IntArray, rng: np.random.Generator) -> Part:
+    """Call one of the `objective.split(split)` parts in the same way."""
+    return _call(lambda: objective.split(split)[index], permutation, rng)
+
+
+def combine(objective: Any, parts: Sequence[Part]) -> Outcome:
+    """Return the outcome of an evaluation from all its parts; its seconds are those of the slowest."""
+    seconds = max(part.seconds for part in parts)
+    reason = next((part.reason for part in parts if part.reason), "")
+    if reason:
+        return Outcome(seconds=seconds, reason=reason)
+    try:
+        result = objective.combine([part.value for part in parts])
+    except (Exception, SystemExit) as error:
+        return Outcome(seconds=seconds, reason=_reason(error))
+    return checked(result, seconds)
+
+
+def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng: np.random.Generator) -> Part:
+    start = time.perf_counter()
+    try:
+        called = function()
+        value = called(permutation.copy(), rng) if takes_rng(called) else called(permutation.copy())
+    except (Exception, SystemExit) as error:
+        return Part(seconds=time.perf_counter() - start, reason=_reason(error))
+    return Part(value, time.perf_counter() - start)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:MAX_REASON]
+
+
+def takes_rng(objective: Callable[..., Any]) -> bool:
+    """Say whether the objective takes a generator: a second positional parameter named `rng`, or without a default."""
+    try:
+        parameters = list(inspect.signature(objective).parameters.values())
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 1 and (positional[1].name == "rng" or positional[1].default is inspect.Parameter.empty)
+
+
+def checked(result: Any, seconds: float) -> Outcome:
+    """Return the outcome of an evaluation that returned `result`: a number, or a pair (number, standard error)."""
+    value, error = result if isinstance(result, tuple) and len(result) == 2 else (result, 0.0)
+    value, error = (x.item() if isinstance(x, np.ndarray | np.generic) and x.size == 1 else x for x in (value, error))
+    if not isinstance(value, Real) or not isinstance(error, Real):
+        reason = f"returned {_short(result)}, not a number or (number, standard error)"
+        return Outcome(seconds=seconds, reason=reason)
+    if not math.isfinite(value) or not math.isfinite(error) or error < 0:
+        return Outcome(seconds=seconds, reason=f"returned {_short(result)}, not finite")
+    return Outcome(float(value), float(error), seconds)
+
+
+def _short(result: Any) -> str:
+    try:
+        return repr(result)[:80].replace("\n", " ")
+    except Exception:
+        return f"a {type(result).__name__}"

@@ -1,0 +1,107 @@
+"""The records of a journal, one JSON object a line. Their keys never change: old journals must load."""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class ObjectiveRecord(TypedDict):
+    """What is optimised, so that a resume notices another objective."""
+
+    name: str
+    fingerprint: str | None
+    """a hash of the data and options behind the values"""
+    code: NotRequired[str | None]
+    """a hash of the user's source file"""
+    source: dict[str, Any] | None
+    """the name and options by which `objectives.load` finds it, None if it was given in Python"""
+    folder: str
+    """where relative paths and modules are found"""
+    launch: NotRequired[str]
+    """identifies the start of the run, for a driver that restarts"""
+
+
+class RunRecord(TypedDict):
+    """The first line."""
+
+    type: Literal["run"]
+    version: int
+    time: float
+    objective: ObjectiveRecord
+    settings: dict[str, Any]
+    starts: NotRequired[list[list[int]]]
+    """orderings of the initial design"""
+    packages: dict[str, str]
+    python: str
+
+
+class TrialRecord(TypedDict):
+    """A trial of an ask."""
+
+    id: int
+    permutation: list[int]
+
+
+class AskRecord(TypedDict):
+    """A batch, written before any of its evaluations is submitted."""
+
+    type: Literal["ask"]
+    time: float
+    seconds: float
+    """that choosing took"""
+    round: int
+    batch_size: int
+    model: dict[str, Any] | None
+    """the fitted hyperparameters, None in the initial design"""
+    trials: list[TrialRecord]
+
+
+class TellRecord(TypedDict):
+    """The value of a trial."""
+
+    type: Literal["tell"]
+    id: int
+    value: float
+    standard_error: float
+    time: float
+    seconds: float | None
+
+
+class FailRecord(TypedDict):
+    """A trial that has no value."""
+
+    type: Literal["fail"]
+    id: int
+    reason: str
+    time: float
+    seconds: float | None
+
+
+class AskAgainRecord(TypedDict):
+    """Repeated evaluations of the best trials."""
+
+    type: Literal["ask again"]
+    time: float
+    repeats: list[tuple[int, int]]
+    """pairs of a trial's id and the number of the repeat, from 1"""
+
+
+class TellAgainRecord(TypedDict):
+    """The outcome of a repeated evaluation; the value is null if it failed."""
+
+    type: Literal["tell again"]
+    id: int
+    value: float | None
+    standard_error: float
+    reason: str
+    time: float
+    seconds: float | None
+
+
+class ResumeRecord(TypedDict):
+    """The run was resumed, perhaps with a larger budget."""
+
+    type: Literal["resume"]
+    time: float
+    evals: int
+
+
+Record = RunRecord | AskRecord | TellRecord | FailRecord | AskAgainRecord | TellAgainRecord | ResumeRecord

@@ -1,0 +1,160 @@
+"""A run as its journal describes it: the one place where the records of a journal are read."""
+
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from law_ray.errors import InputError
+from law_ray.models.prior_mean import Proxy
+from law_ray.optimizer import Optimizer, Trial
+from law_ray.runs import journal
+from law_ray.runs.records import ObjectiveRecord, Record
+from law_ray.runs.reevaluation import Reevaluated, Repeat, reevaluated
+from law_ray.runs.settings import Settings
+from law_ray.space.exclusions import Key
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Run:
+    """A run, replayed from its journal without fitting anything. `law_ray.load(folder)` makes one.
+
+    Attributes:
+        folder: The run folder.
+        objective: What the journal says of the objective.
+        settings: The options in force, after the last resume.
+        optimizer: The optimizer in the state that the journal describes.
+        repeats: The repeated evaluations, by trial id.
+        due: Repeated evaluations asked for and not told: pairs of a trial's id and the number of the repeat.
+        failures: The reasons of the failed trials, in the order in which they failed.
+        seconds_asking: Seconds spent on choosing batches.
+        seconds_evaluating: Seconds spent on waiting for evaluations: the sum over the results of the time since the
+            record before it. The time between a run's end and its resume does not count.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        objective: ObjectiveRecord,
+        settings: Settings,
+        start: Any = (),
+        key: Key | None = None,
+        prior_mean: Proxy | None = None,
+    ) -> None:
+        """Begin with no record. The arguments after the settings are those of `Optimizer`."""
+        self.folder = folder
+        self.objective = objective
+        self.settings = settings
+        self.optimizer = Optimizer(
+            settings.n_items,
+            settings.method,
+            settings.seed,
+            settings.n_init,
+            settings.maximize,
+            key=key,
+            constraints=settings.constraints,
+            start=start,
+            prior_mean=prior_mean,
+        )
+        self.repeats: dict[int, list[Repeat]] = defaultdict(list)
+        self.due: list[tuple[int, int]] = []
+        self.failures: list[str] = []
+        self.seconds_asking = self.seconds_evaluating = 0.0
+        self._last_time = 0.0
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read the run in a folder, also while a process is writing it.
+
+        Raises:
+            InputError: The folder holds no run, or its journal is damaged.
+        """
+        return cls.replayed(Path(folder), journal.read(Path(folder)))
+
+    @classmethod
+    def replayed(
+        cls, folder: Path, records: list[Record], key: Key | None = None, prior_mean: Proxy | None = None
+    ) -> Self:
+        """Return the run that a journal's records describe. `key` and `prior_mean` are those of the objective."""
+        first, *others = records
+        assert first["type"] == "run"
+        settings = Settings.from_record(first["settings"])
+        run = cls(folder, first["objective"], settings, first.get("starts", ()), key, prior_mean)
+        run._last_time = first["time"]
+        for record in others:
+            if record["type"] == "ask":
+                permutations = [trial["permutation"] for trial in record["trials"]]
+                run.optimizer.replay(permutations, record["round"], record["model"])
+            run.apply(record)
+        return run
+
+    def apply(self, record: Record) -> None:
+        """Change the state as a record says. The trials of an ask are in the optimizer already."""
+        if record["type"] in ("tell", "fail", "tell again"):
+            self.seconds_evaluating += record["time"] - self._last_time
+        self._last_time = record["time"]
+        match record["type"]:
+            case "ask":
+                self.seconds_asking += record["seconds"]
+            case "tell":
+                seconds = from_json(record["seconds"])
+                self.optimizer.tell(record["id"], record["value"], record["standard_error"], seconds)
+            case "fail":
+                self.optimizer.fail(record["id"], record["reason"], from_json(record["seconds"]))
+                self.failures.append(record["reason"])
+            case "ask again":
+                self.due = [(trial_id, repeat) for trial_id, repeat in record["repeats"]]
+            case "tell again":
+                self.repeats[record["id"]].append(Repeat(from_json(record["value"]), record["standard_error"]))
+                self.due = [each for each in self.due if each[0] != record["id"]]
+            case "resume":
+                self.settings = replace(self.settings, evals=record["evals"])
+
+    @property
+    def winner(self) -> Reevaluated | None:
+        """What is known of the best trial after the repeated evaluations; None where values are exact."""
+        return reevaluated(self.optimizer.trials, self.repeats, self.optimizer.maximize)
+
+    @property
+    def best(self) -> Trial:
+        """The best trial; of noisy values the winner of the repeated evaluations. Raises InputError without a value."""
+        winner = self.winner
+        return self.optimizer.best if winner is None else self.optimizer.trials[winner.trial_id]
+
+    @property
+    def history(self) -> "pd.DataFrame":
+        """One row a trial, as `Optimizer.history`."""
+        return self.optimizer.history
+
+    @property
+    def ended(self) -> list[Trial]:
+        """The trials that were told or failed, by id."""
+        return [trial for trial in self.optimizer.trials if trial.state in ("told", "failed")]
+
+    def plot_convergence(self, path: str | Path | None = None) -> Path:
+        """Draw the values and the best so far against the evaluations, by default into the run folder as PNG."""
+        from law_ray.runs.report import draw_convergence
+
+        return draw_convergence(self, None if path is None else Path(path))
+
+    def plot_information_gain(self, path: str | Path | None = None) -> Path:
+        """Draw the information gain of the evaluations, by default into the run folder as PNG.
+
+        Raises:
+            InputError: The run has no fitted model.
+        """
+        from law_ray.runs.report import draw_information_gain
+
+        drawn = draw_information_gain(self, None if path is None else Path(path))
+        if drawn is None:
+            raise InputError(f"{self.folder} has no fitted model: choose a method with a model, or let the run go on")
+        return drawn
+
+
+def from_json(number: float | None) -> float:
+    """Return a number that JSON, which has no NaN, stores as null."""
+    return np.nan if number is None else number

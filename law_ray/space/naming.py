@@ -1,0 +1,59 @@
+"""Constraints and orderings as a user gives them: items by number or by name."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from law_ray.errors import InputError
+from law_ray.space.constraints import Constraints
+from law_ray.utils.parsing import read_item
+
+Item = int | str
+"""An item's number, or its name where the objective names its items."""
+
+
+def named_constraints(
+    n_items: int,
+    before: Iterable[tuple[Item, Item]] = (),
+    fixed: Mapping[Any, int] | Iterable[tuple[Item, int]] = (),
+    names: Sequence[str] | None = None,
+) -> Constraints:
+    """Return the constraints of items given by number or by name.
+
+    Args:
+        n_items: The number of items.
+        before: Pairs (a, b): item a must come before item b.
+        fixed: {item: position}, or pairs of them.
+        names: The (n_items,) names of the items, if they have any.
+
+    Raises:
+        InputError: There is no such item, or `Constraints` refuses. The message names items by their names.
+    """
+    pairs = [_numbers(pair, n_items, names) for pair in before]
+    positions = [(_number(item, n_items, names), position) for item, position in dict(fixed).items()]
+    try:
+        return Constraints(n_items, pairs, positions)
+    except InputError as error:
+        if names is None:
+            raise
+        raise InputError(re.sub(r"\bitem (\d+)", lambda item: f"{names[int(item[1])]}", str(error))) from None
+
+
+def named_orderings(rows: Iterable[Any], n_items: int, names: Sequence[str] | None) -> list[Any]:
+    """Return orderings whose items are given by number or by name as orderings of numbers; not yet validated."""
+    return [
+        [_number(item, n_items, names) for item in row] if any(isinstance(item, str) for item in row) else row
+        for row in rows
+    ]
+
+
+def _numbers(pair: Any, n_items: int, names: Sequence[str] | None) -> Any:
+    """Return a pair of items as numbers; whatever else it is, `Constraints` refuses."""
+    if isinstance(pair, str | Integral):
+        return pair
+    return tuple(_number(item, n_items, names) for item in pair)
+
+
+def _number(item: Any, n_items: int, names: Sequence[str] | None) -> Any:
+    return read_item(item, n_items, names) if isinstance(item, str) else item

@@ -1,0 +1,70 @@
+"""A trial: one permutation, and its outcome once it is known."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from law_ray.errors import InputError
+from law_ray.typing import IntArray
+
+INITIAL, ADDED = 0, -1
+"""The rounds of trials that no method chose: the initial design, and values that were known before."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One permutation and its outcome so far: a snapshot, which later tells do not change."""
+
+    id: int
+    round: int
+    """t; 0 in the initial design, -1 for a value that was known before"""
+    permutation: IntArray
+    """(n_items,), read-only"""
+    state: str = "pending"
+    """"pending", and then "told" or "failed"; or "added" from the start"""
+    value: float = math.nan
+    standard_error: float = 0.0
+    """of the value, 0 where unknown"""
+    seconds: float = math.nan
+    """that the evaluation took"""
+    reason: str = ""
+    """why it failed"""
+
+    def __post_init__(self) -> None:
+        self.permutation.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # a pickle does not keep the flag
+
+    def told(self, value: float, standard_error: float | None, seconds: float) -> "Trial":
+        """Return the trial with its value.
+
+        Raises:
+            InputError: The value is not finite, or the standard error is not finite or negative.
+        """
+        error = finite("the standard error", 0.0 if standard_error is None else standard_error)
+        if error < 0:
+            raise InputError(f"the standard error of trial {self.id} is {error}: give at least 0")
+        value = finite(f"the value of trial {self.id}", value)
+        return dataclasses.replace(self, state="told", value=value, standard_error=error, seconds=seconds)
+
+    def failed(self, reason: str, seconds: float) -> "Trial":
+        """Return the trial as failed."""
+        return dataclasses.replace(self, state="failed", reason=reason, seconds=seconds)
+
+
+def finite(what: str, number: float) -> float:
+    """Return a real number of any type as a float.
+
+    Raises:
+        InputError: It is not a finite real number. The message names it as `what`.
+    """
+    try:
+        if isinstance(number, Real) and math.isfinite(number):
+            return float(number)
+    except OverflowError:  # an integer beyond the floats
+        pass
+    raise InputError(f"{what} is {number!r}: give a finite number")

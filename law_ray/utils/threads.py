@@ -1,0 +1,28 @@
+"""Set the numbers of threads explicitly, since those that a process inherits depend on the process that started it."""
+
+import os
+import sys
+
+from threadpoolctl import threadpool_limits
+
+
+def limit(threads: int, blas: int | None = None) -> None:
+    """Limit OpenMP, torch, numba and BLAS to a number of threads in this process, whether or not they are imported yet.
+
+    While a thread is alive that set a larger number for OpenBLAS, another thread cannot set a smaller one.
+
+    Args:
+        threads: the number of threads.
+        blas: the number for BLAS; `threads` by default.
+    """
+    blas = threads if blas is None else blas
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(blas)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(threads)
+    if numba := sys.modules.get("numba"):
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    else:
+        os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    threadpool_limits({"openmp": threads, "blas": blas})  # last: numba's call starts another OpenMP pool

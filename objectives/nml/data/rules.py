@@ -1,0 +1,115 @@
+"""What the options `bins` and `states` say about the columns of a table."""
+
+import json
+import operator
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from law_ray.errors import InputError
+
+Bins = int | str | Mapping[str, int]
+States = str | Path | Mapping[str, Iterable[Any]]
+
+
+class Rules(NamedTuple):
+    """How to read columns: the number of bins of continuous columns, and the bins or states of columns by name."""
+
+    continuous_bins: int | None
+    bins: dict[str, int]
+    states: dict[str, tuple[str, ...]]
+
+
+def read_rules(names: Sequence[str], bins: Bins | None, states: States | None) -> Rules:
+    """Return the rules that two options of `objectives.nml.data.tables.read_table` set for the columns `names`.
+
+    Raises:
+        InputError: in one line, if an option is malformed or names an unknown column, or both name the same column.
+    """
+    continuous_bins, named_bins = None, {}
+    given: Any = _terms("bins", bins, ",") if isinstance(bins, str) and "=" in bins else bins
+    if isinstance(given, Mapping):
+        named_bins = {str(column): _n_bins(n) for column, n in given.items()}
+    elif given is not None:
+        continuous_bins = _n_bins(given)
+    named_states = {} if states is None else _declared(states)
+    for column in named_bins:
+        find_column(names, column, "bins")
+        if column in named_states:
+            raise InputError(f"column {column!r} is named by both bins and states: keep one of the two")
+    for column in named_states:
+        find_column(names, column, "states")
+    return Rules(continuous_bins, named_bins, named_states)
+
+
+def find_column(names: Sequence[str], column: str, option: str) -> int:
+    """Return the index of a column that an option names.
+
+    Raises:
+        InputError: if there is no such column.
+    """
+    if column not in names:
+        raise InputError(f"{option} names the column {column!r}, which is unknown: choose among {listed(names)}")
+    return names.index(column)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names for an error message, shortened to one line."""
+    return textwrap.shorten(", ".join(names), 200, placeholder=" ...")
+
+
+def state_text(state: Any) -> str:
+    """Return the text of a state, a whole number without its ".0"."""
+    whole = isinstance(state, float | np.floating) and float(state).is_integer()
+    return str(int(state) if whole else state)
+
+
+def _terms(option: str, text: str, separator: str) -> dict[str, str]:
+    """The values of "column=value" terms; a value may contain further "=", a column may not."""
+    terms: dict[str, str] = {}
+    for term in text.split(separator):
+        column, _, value = (part.strip() for part in term.partition("="))
+        if not column or not value:
+            example = {"bins": "age=5,income=3", "states": "smoker=no,yes;grade=a,b,c"}[option]
+            raise InputError(f"{option}={text!r} is malformed at {term!r}: write it like {example!r}")
+        if column in terms:
+            raise InputError(f"{option} names the column {column!r} twice: name it once")
+        terms[column] = value
+    return terms
+
+
+def _n_bins(value: Any) -> int:
+    try:
+        n = operator.index(int(value) if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        n = 0
+    if n < 2:
+        raise InputError(f"bins={value!r} is not a number of bins: choose a whole number of at least 2")
+    return n
+
+
+def _declared(states: States) -> dict[str, tuple[str, ...]]:
+    """The declared states of columns, from a mapping, a text or a JSON file."""
+    given: Any = states
+    if isinstance(states, str | Path) and str(states).endswith(".json"):
+        try:
+            given = json.loads(Path(states).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"states={str(states)!r} cannot be read ({error}): give a JSON file") from error
+    elif isinstance(states, str):
+        terms = _terms("states", states, ";")
+        given = {column: [label.strip() for label in labels.split(",")] for column, labels in terms.items()}
+        empty = next((column for column, labels in given.items() if "" in labels), None)
+        if empty is not None:
+            raise InputError(f"states={states!r} gives column {empty!r} a state without a name: remove its comma")
+    if not isinstance(given, Mapping):
+        raise InputError(f"states={str(states)!r} is not a mapping: map each column to the list of its states")
+    declared = {}
+    for column, labels in given.items():
+        if isinstance(labels, str | set | frozenset) or not isinstance(labels, Iterable):  # a set has no order
+            raise InputError(f"the states of column {column!r} are {labels!r}: give a list of them")
+        declared[str(column)] = tuple(state_text(label) for label in labels)
+    return declared

@@ -1,0 +1,4 @@
+"""Which DAG does an ordering give, and when do two DAGs stand for the same distributions?
+
+Imports no other folder of `objectives`.
+"""

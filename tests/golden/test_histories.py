@@ -1,0 +1,33 @@
+import json
+
+import pytest
+
+from tests.golden.record import HISTORIES
+from tests.golden.scenarios import scenarios
+
+RECORDED = json.loads(HISTORIES.read_text())
+
+
+def numbers(record):
+    """Yield all numbers of a JSON record in its order."""
+    if isinstance(record, dict):
+        record = list(record.values())
+    if isinstance(record, list):
+        for each in record:
+            yield from numbers(each)
+    else:
+        yield record
+
+
+def test_every_scenario_is_recorded():
+    assert RECORDED.keys() == scenarios().keys()
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_proposals_and_fits_are_those_recorded_before_the_redesign(name):
+    play, *arguments = scenarios()[name]
+    found, recorded = json.loads(json.dumps(play(*arguments))), RECORDED[name]
+    assert found["rounds"] == recorded["rounds"]
+    assert (found["model"] is None) == (recorded["model"] is None)
+    if found["model"] is not None:  # the last digits depend on the kind of processor
+        assert list(numbers(found["model"])) == pytest.approx(list(numbers(recorded["model"])), rel=1e-6, abs=1e-9)

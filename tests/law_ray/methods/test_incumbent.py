@@ -1,0 +1,95 @@
+import dataclasses
+
+import numpy as np
+
+from law_ray.kernels.additive import AdditiveHyperparameters
+from law_ray.methods.incumbent import N_EQUAL, N_SEARCHED, incumbent, on_plateau
+from law_ray.models.gp import GaussianProcess
+from law_ray.space.permutations import sample
+from tests.oracles.contexts import context_of
+
+N_ITEMS = 8
+ENOUGH = N_SEARCHED * N_ITEMS
+
+
+def around(centre, count, rng):
+    """Return `count` permutations one swap from the centre, not all different."""
+    moved = np.tile(centre, (count, 1))
+    for row in moved:
+        i, j = rng.choice(N_ITEMS, 2, replace=False)
+        row[[i, j]] = row[[j, i]]
+    return moved
+
+
+def context_with(points, values):
+    h = AdditiveHyperparameters({"hamming": [0.0, 1.0, 1.0, 0.0]}, 0.1, 0.0)  # near: at most three items elsewhere
+    X, y = np.array(points), np.array(values, dtype=float)
+    return dataclasses.replace(context_of(GaussianProcess(X, y, h)), y=y)
+
+
+FIRST, SECOND = np.arange(N_ITEMS), np.roll(np.arange(N_ITEMS), 3)  # nothing in common
+
+
+def searched(count, then=(), values=()):
+    """Return a context with the best point, another far from it, `count` worse points near the best, and others."""
+    rng = np.random.default_rng(0)
+    points = [FIRST, SECOND, *around(FIRST, count, rng), *then]
+    return context_with(points, [0.0, 1.0, *rng.uniform(2, 3, count), *values])
+
+
+def test_the_incumbent_is_the_best_point_until_its_surroundings_were_searched_enough():
+    assert incumbent(searched(0)) == 0
+    assert incumbent(searched(ENOUGH - 1)) == 0
+    assert incumbent(searched(ENOUGH)) == 1
+
+
+def test_points_far_from_the_best_do_not_count_as_searches_around_it():
+    context = searched(ENOUGH - 1, np.roll(around(FIRST, 30, np.random.default_rng(1)), 2, axis=1), np.full(30, 5.0))
+    assert incumbent(context) == 0
+
+
+def test_after_a_gain_the_search_around_the_best_point_starts_again():
+    better = around(FIRST, 1, np.random.default_rng(2))
+    assert incumbent(searched(ENOUGH, better, [-1.0])) == 2 + ENOUGH
+
+
+def test_the_latest_of_equals_is_the_incumbent():
+    equals = np.concatenate([around(FIRST, 1, np.random.default_rng(3)), SECOND[None][:, ::-1]])
+    assert incumbent(searched(3, equals, [0.0, 0.0])) == 6
+
+
+def test_points_near_a_centre_that_was_searched_enough_are_passed_over():
+    rng = np.random.default_rng(4)
+    points = [FIRST, *around(FIRST, ENOUGH, rng), SECOND]
+    context = context_with(points, [0.0, *rng.uniform(0.1, 0.2, ENOUGH), 9.0])
+    assert incumbent(context) == len(points) - 1
+
+
+def test_where_everything_was_searched_enough_it_is_the_best_point():
+    rng = np.random.default_rng(5)
+    points = [FIRST, *around(FIRST, ENOUGH, rng)]
+    assert incumbent(context_with(points, [0.0, *rng.uniform(1, 2, ENOUGH)])) == 0
+
+
+def test_random_data_have_an_incumbent():
+    rng = np.random.default_rng(6)
+    for n in (1, 5, 60):
+        X = sample(N_ITEMS, n, rng)
+        y = rng.normal(size=n)
+        assert incumbent(context_with(X, y)) == int(np.argmin(y))
+
+
+def test_a_plateau_is_more_than_so_many_values_as_good_as_the_best():
+    worse = list(range(1, 30))
+    for equal in (1, N_EQUAL, N_EQUAL + 1, N_EQUAL + 5):
+        X = sample(N_ITEMS, equal + len(worse), np.random.default_rng(7))
+        assert on_plateau(context_with(X, [0.0] * equal + worse)) == (equal > N_EQUAL)
+        assert not on_plateau(context_with(X, [-1e-9] + [0.0] * (equal - 1) + worse))  # the best is by itself
+
+
+def test_values_within_three_standard_errors_are_as_good():
+    X = sample(N_ITEMS, N_EQUAL + 1, np.random.default_rng(8))
+    for difference, found in ((4.9, True), (5.1, False)):  # 3 hypot(1, 4/3) = 5
+        context = context_with(X, [0.0] + [difference] * N_EQUAL)
+        errors = np.array([1.0] + [4.0 / 3.0] * N_EQUAL)
+        assert on_plateau(dataclasses.replace(context, standard_errors=errors)) == found

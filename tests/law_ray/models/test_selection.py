@@ -1,0 +1,114 @@
+import json
+
+import numpy as np
+import pytest
+
+from law_ray.kernels.additive import AdditiveHyperparameters
+from law_ray.models import fit_additive, fit_tour, selection
+from law_ray.models.gp import GaussianProcess
+from law_ray.models.selection import MEMORY, N_ALWAYS, SelectionHyperparameters
+from law_ray.space.permutations import sample
+from tests.oracles.additive import some_components
+from tests.oracles.tour import some_tour
+
+
+def both(prediction_errors, seed=0):
+    rng = np.random.default_rng(seed)
+    additive = AdditiveHyperparameters(some_components(rng), 0.2, 0.3)
+    return SelectionHyperparameters(additive, some_tour(rng), prediction_errors, 20)
+
+
+@pytest.mark.parametrize(
+    ("prediction_errors", "tour"), [((0.0, 0.0), False), ((0.9, 1.1), False), ((1.1, 0.9), True), ((1.0, 1.0), False)]
+)
+def test_a_process_is_that_of_the_model_with_the_smaller_prediction_errors(prediction_errors, tour):
+    h = both(prediction_errors)
+    expected = h.tour if tour else h.additive
+    assert h.selected is expected
+    rng = np.random.default_rng(1)
+    X, y, others = sample(9, 20, rng), rng.normal(size=20), sample(9, 5, rng)
+    np.testing.assert_array_equal(*(GaussianProcess(X, y, model).predict(others) for model in (h, expected)))
+    assert (h.noise, h.mean, h.signal_variance) == (expected.noise, expected.mean, expected.signal_variance)
+
+
+def test_hyperparameters_survive_json_under_the_names_of_the_first_journals():
+    h = both((0.5, 1.5))
+    record = json.loads(json.dumps(h.to_record()))
+    assert list(record) == ["mixture", "latent", "misses", "n"]
+    assert SelectionHyperparameters.from_record(record) == h
+
+
+# the fit
+
+
+def problem(objective, n=90, n_items=15, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sample(n_items, n, rng)
+    if objective == "tour":
+        cities = rng.random((n_items, 2))
+        return X, np.linalg.norm(cities[X] - cities[np.roll(X, -1, axis=1)], axis=2).sum(axis=1)
+    return X, rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
+
+
+def fitted(X, y, steps, seed=0):
+    h = None
+    for number, n in enumerate(steps):
+        h = selection.fit(X[:n], y[:n], np.random.default_rng([seed, number]), h)
+    return h
+
+
+@pytest.mark.parametrize("objective", ["tour", "assignment"])
+def test_the_tour_kernel_is_selected_for_tours_and_the_additive_kernel_for_assignments(objective):
+    for seed in range(2):
+        h = fitted(*problem(objective, seed=seed), steps=range(30, 91, 10), seed=seed)
+        assert (h.selected is h.tour) == (objective == "tour")
+
+
+def test_the_first_fit_has_predicted_nothing_and_selects_the_additive_kernel():
+    X, y = problem("tour", 40)
+    h = fitted(X, y, [40])
+    assert (h.prediction_errors, h.n, h.selected) == ((0.0, 0.0), 40, h.additive)
+
+
+def test_prediction_errors_are_those_at_the_values_since_the_last_fit_relative_to_each_other():
+    X, y = problem("tour", 60)
+    first = fitted(X, y, [40])
+    second = selection.fit(X[:50], y[:50], np.random.default_rng(1), first)
+    errors = []
+    for model in (first.additive, first.tour):
+        process = GaussianProcess(X[:40], y[:40], model)
+        errors.append(np.mean((process.predict(X[40:50])[0] - process.standardize(y[40:50])) ** 2))
+    latest = np.array(errors) / np.mean(errors)
+    assert second.prediction_errors == pytest.approx((1 - MEMORY) * latest)
+    third = selection.fit(X[:50], y[:50], np.random.default_rng(2), second)
+    assert third.prediction_errors == second.prediction_errors  # no value came in
+
+
+def test_constant_values_leave_the_prediction_errors_at_zero():
+    X, _ = problem("tour", 50)
+    for values in (np.ones(50), np.zeros(50)):
+        assert fitted(X, values, [20, 30, 50]).prediction_errors == (0.0, 0.0)
+
+
+def test_a_value_beyond_all_before_it_is_an_error_like_others():
+    X, _ = problem("tour", 30)
+    y = np.where(np.arange(30) < 20, 0.0, 1e300)
+    assert sum(fitted(X, y, [20, 30]).prediction_errors) == pytest.approx(2 * (1 - MEMORY))
+
+
+def test_with_many_points_an_unused_tour_kernel_is_mostly_left_as_it_was(monkeypatch):
+    X, y = problem("assignment", N_ALWAYS + 1)
+    additive = AdditiveHyperparameters({"hamming": [1.0, 0.1, 0.1, 0.1]}, 0.1, 0.0)
+    unused = SelectionHyperparameters(additive, some_tour(np.random.default_rng(0), 15), (0.5, 1.5), len(y))
+    begun = []
+
+    def spy(X, y, rng, previous, standard_errors, fresh):
+        begun.append(fresh)
+        return previous
+
+    monkeypatch.setattr(fit_additive, "fit", lambda X, y, rng, previous, standard_errors: previous)
+    monkeypatch.setattr(fit_tour, "fit", spy)
+    for seed in range(60):
+        selection.fit(X, y, np.random.default_rng(seed), unused)
+    assert 0 < len(begun) < 20
+    assert all(begun)

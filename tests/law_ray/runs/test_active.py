@@ -1,0 +1,210 @@
+"""A run that goes on: what it asks for, when it ends, and that it resumes to the history of one never stopped."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from law_ray.errors import RunError
+from law_ray.runs import journal
+from law_ray.runs.active import ActiveRun, folder_for
+from law_ray.runs.evaluation import Outcome
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings
+from tests.law_ray.runs import working
+from tests.law_ray.runs.working import OBJECTIVE, comparable, work, work_async
+
+QUICK = Settings(n_items=8, evals=40, batch_size=5, n_init=10, method="random")
+ASYNC = dataclasses.replace(QUICK, n_items=7, method="law-est", mode="async", evals=24)
+
+
+def started(folder, settings=QUICK):
+    return working.started(folder, settings)
+
+
+@pytest.mark.parametrize("settings", [QUICK, dataclasses.replace(QUICK, n_items=7, method="law-est", evals=20)])
+def test_a_run_stopped_after_any_number_of_evaluations_resumes_to_the_same_history(tmp_path, settings):
+    whole = started(tmp_path / "whole", settings)
+    assert work(whole) == "all evaluations were made"
+    for limit in (0, 3, 10, 12, 15, settings.evals - 1, settings.evals):
+        folder = tmp_path / str(limit)
+        run = started(folder, settings)
+        work(run, limit=limit)
+        run.journal.close()
+        run = ActiveRun.resume(folder)
+        assert work(run, order=-1) == "all evaluations were made"
+        assert comparable(run).equals(comparable(whole))
+        run.journal.close()
+
+
+def test_the_journal_has_an_ask_before_its_tells_and_all_that_a_replay_needs(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est"))
+    work(run)
+    records = journal.read(tmp_path / "run")
+    asked = set()
+    for record in records[1:]:
+        if record["type"] == "ask":
+            asked |= {trial["id"] for trial in record["trials"]}
+            assert record["batch_size"] == len(record["trials"])
+            assert (record["model"] is None) == (record["round"] == 0)
+        else:
+            assert record["id"] in asked
+    again = Run.replayed(tmp_path / "run", records)
+    assert again.history.equals(run.history)
+    assert again.optimizer.model == run.optimizer.model
+
+
+def test_an_outcome_counts_once_it_is_on_disk(tmp_path):
+    run = started(tmp_path / "run")
+    trial = run.ask(5)[0]
+    run.journal.close()
+    with pytest.raises(ValueError, match="closed file"):
+        run.enter(trial.id, Outcome(1.0))
+    assert len(run.pending) == QUICK.n_init
+
+
+def test_more_evals_extend_a_finished_run(tmp_path):
+    run = started(tmp_path / "run")
+    work(run)
+    run.journal.close()
+    run = ActiveRun.resume(tmp_path / "run", 47)
+    work(run)
+    assert len(run.optimizer.trials) == 47
+    assert Run.load(tmp_path / "run").settings.evals == run.settings.evals == 47
+
+
+def test_the_target_ends_a_run_at_once(tmp_path):
+    for maximize, target in ((False, 15.0), (True, 26.0)):
+        settings = dataclasses.replace(QUICK, n_init=1, batch_size=1, target=target, maximize=maximize)
+        run = started(tmp_path / str(maximize), settings)
+        assert work(run) == "the target was reached"
+        values = run.optimizer.history["value"]
+        reached = values >= target if maximize else values <= target
+        assert reached.tolist() == [False] * (len(values) - 1) + [True]
+
+
+def test_patience_counts_rounds_without_a_better_value(tmp_path):
+    values = iter([5.0] * 10 + [4.0] * 5 + [4.0] * 5 + [3.0] * 5 + [9.0] * 100)
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, patience=2))
+    assert work(run, lambda permutation: next(values)) == "2 rounds brought nothing better"
+    assert run.optimizer.trials[-1].round == 5
+
+
+def test_max_time_counts_from_the_start_of_this_process(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, max_time=1000.0))
+    trial = run.ask(5)[0]
+    run.began -= 1000.0
+    assert run.stop_reason() is None  # there is at least one result, so that resuming always makes progress
+    run.enter(trial.id, Outcome(1.0))
+    assert run.stop_reason() == "the time was up"
+
+
+def test_two_whole_rounds_of_failures_end_the_run_with_the_last_reason(tmp_path):
+    run = started(tmp_path / "run")
+
+    def broken(permutation):
+        raise OSError("no licence")
+
+    with pytest.raises(RunError, match="no licence"):
+        work(run, broken)
+    assert len(run.optimizer.trials) == QUICK.n_init + QUICK.batch_size
+    run.journal.close()
+    assert work(ActiveRun.resume(tmp_path / "run")) == "all evaluations were made"  # once it is corrected
+
+
+def test_a_round_with_one_success_does_not_end_the_run(tmp_path):
+    calls = iter(range(1000))
+
+    def mostly_broken(permutation):
+        if next(calls) % 5:
+            raise OSError
+        return 1.0
+
+    assert work(started(tmp_path / "run"), mostly_broken) == "all evaluations were made"
+
+
+def test_a_run_ends_when_the_space_is_used_up(tmp_path):
+    settings = Settings(n_items=12, evals=40, batch_size=5, n_init=4, method="random")
+    run = ActiveRun.start(tmp_path / "run", settings, OBJECTIVE, key=lambda permutation: int(permutation[0]))
+    assert work(run) == "nothing new was left to evaluate"
+    assert sorted(trial.permutation[0] for trial in run.optimizer.trials) == list(range(12))
+
+
+def test_a_small_space_is_evaluated_whole_however_many_evaluations_are_allowed(tmp_path):
+    run = started(tmp_path / "run", Settings(n_items=3, evals=120, n_init=20, method="random"))
+    while run.stop_reason() is None:
+        for trial in run.ask(4):
+            run.enter(trial.id, Outcome(0.0))
+    assert run.stop_reason() == "nothing new was left to evaluate"
+    assert len(run.optimizer.trials) == 6
+
+
+def test_a_default_folder_is_always_a_new_one(tmp_path):
+    first = folder_for("nml:sachs", 3, tmp_path)
+    first.mkdir()
+    second = folder_for("nml:sachs", 3, tmp_path)
+    assert first != second
+    assert first.name.startswith("nml-sachs-seed3-")
+
+
+@pytest.mark.parametrize("limit", [3, 9, 17, 22])
+def test_asynchronous_proposals_follow_from_the_journal_before_them(tmp_path, limit):
+    run = started(tmp_path / "run", ASYNC)
+    work_async(run, np.random.default_rng(limit), limit=limit)
+    run.journal.close()
+    run = ActiveRun.resume(tmp_path / "run")
+    assert work_async(run, np.random.default_rng(0)) == "all evaluations were made"
+    records = journal.read(tmp_path / "run")
+    asked = [i for i, record in enumerate(records) if record["type"] == "ask" and record["round"] > 0]
+    assert len(asked) > 10
+    for i in asked:
+        optimizer = Run.replayed(tmp_path / "run", records[:i]).optimizer
+        joining = records[i]["round"] == optimizer.trials[-1].round
+        trials = optimizer.ask(records[i]["batch_size"], joining)
+        assert [trial.permutation.tolist() for trial in trials] == [t["permutation"] for t in records[i]["trials"]]
+        assert optimizer.model.to_record() == records[i]["model"]
+
+
+def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_under_way(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async"))
+    first = run.refill(4)
+    assert len(first) == len(run.pending) == QUICK.n_init
+    assert run.refill(4) == []
+    for trial in first[:8]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [1, 1]  # 2 of the initial design are still under way
+    assert run.refill(4) == []
+    for trial in first[8:]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [1, 1]
+    for trial in run.pending[:1]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [2]
+    assert [trial.round for trial in run.refill(8)] == [2, 2, 2, 2]  # nodes have joined; the round grows with them
+
+
+def test_patience_in_asynchronous_mode_counts_rounds_that_have_ended_and_lets_the_rest_end(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", patience=2))
+    values = iter([5.0] * 10 + [4.0] * 4 + [9.0] * 100)
+    under_way = []
+    while run.stop_reason() is None:
+        under_way += run.refill(4)
+        run.enter(under_way.pop(0).id, Outcome(next(values)))
+    assert run.stop_reason() == "2 rounds brought nothing better"
+    assert run.optimizer.best.round == 1
+    assert not run.pending
+    assert run.optimizer.trials[-1].round in (3, 4)
+
+
+def test_two_rounds_of_failures_end_an_asynchronous_run(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async"))
+    under_way = run.refill(4)
+
+    def fail_on():
+        while run.stop_reason() is None:
+            under_way.extend(run.refill(4))
+            run.enter(under_way.pop(0).id, Outcome(reason="broken"))
+
+    with pytest.raises(RunError, match=r"the last \d+ evaluations, 2 whole rounds, all failed"):
+        fail_on()
+    assert len(run.optimizer.trials) <= QUICK.n_init + 3 * 4

@@ -1,0 +1,243 @@
+"""What an objective may have, and what `BlackBox` makes of an objective that does not have it."""
+
+import functools
+import hashlib
+import os
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import law_ray
+import objectives
+from law_ray.errors import InputError, RunError
+from law_ray.optimizer import Trial
+from law_ray.runs.objective import BlackBox, is_users
+from law_ray.space.constraints import Constraints
+from law_ray.utils.seeding import generator
+
+pytestmark = pytest.mark.usefixtures("clean_imports")
+
+TRIAL = Trial(4, 1, np.array([2, 0, 1]), "told", 1.0)
+
+
+def plain(permutation):
+    return 0.0
+
+
+class Bare:
+    def __call__(self, permutation):
+        return 0.0
+
+
+class Complete:
+    """An objective with everything that one may have."""
+
+    n_items, name, fingerprint = 3, "complete", "0f"
+    item_names = ("load", "heat", "alarm")
+    constraints = {"before": [(0, 1)]}  # noqa: RUF012
+
+    def __call__(self, permutation):
+        return 0.0
+
+    def key(self, permutation):
+        return int(permutation[0])
+
+    def prior_mean(self, permutations):
+        return permutations[:, 0].astype(float)
+
+    def split(self, k):
+        return [self] * k
+
+    def starts(self, count, rng):
+        return [[0, 1, 2], [1, 0, 2], [2, 0, 1], [0, 2, 1]]
+
+    def explain(self, permutation, rng):
+        permutation[:] = 0  # its own copy
+        return {"draw": rng.random()}
+
+    def write(self, permutation, folder):
+        path = folder / "best.txt"
+        path.write_text(str(permutation.tolist()))
+        return [path]
+
+
+def test_a_function_has_none_of_what_is_optional(tmp_path):
+    box = BlackBox(plain)
+    assert (box.name, box.item_names, box.key, box.prior_mean, box.has_parts, box.fingerprint, box.source) == (
+        "plain", None, None, None, False, None, None
+    )  # fmt: skip
+    assert box.constraints(3) == Constraints(3)
+    assert box.good_orderings(Constraints(3), 0, 2) == []
+    assert box.explain(TRIAL, 0) == {}
+    assert box.write(TRIAL, tmp_path) == ()
+
+
+def test_what_an_objective_has_is_used():
+    objective = Complete()
+    box = BlackBox(objective)
+    assert (box.name, box.item_names, box.has_parts, box.fingerprint) == ("complete", objective.item_names, True, "0f")
+    assert box.key(np.array([2, 0, 1])) == 2
+    assert box.prior_mean(np.array([[2, 0, 1]])) == [2.0]
+    assert box.objective is objective
+
+
+def test_an_objective_without_a_name_is_called_after_its_function_or_class():
+    assert [BlackBox(each).name for each in (plain, Bare(), functools.partial(plain))] == ["plain", "Bare", "partial"]
+
+
+def test_what_cannot_be_called_is_refused():
+    with pytest.raises(InputError, match="the objective is a int: give a function, or a name to load"):
+        BlackBox(3)
+
+
+@pytest.mark.parametrize(("objective", "given", "number"), [(plain, 5, 5), (Complete(), None, 3), (Complete(), 3, 3)])
+def test_the_number_of_items_is_the_objectives_or_the_given_one(objective, given, number):
+    assert BlackBox(objective).n_items(given) == number
+
+
+def test_a_number_of_items_that_is_unknown_or_contradicts_the_objective_is_refused():
+    with pytest.raises(InputError, match="n_items is not known"):
+        BlackBox(plain).n_items()
+    with pytest.raises(InputError, match="n_items is 4, but the objective complete has 3 items"):
+        BlackBox(Complete()).n_items(4)
+
+
+def test_constraints_of_the_objective_and_of_the_user_hold_together_and_may_name_items():
+    box = BlackBox(Complete())
+    assert box.constraints(3, [("heat", "alarm")], {}) == Constraints(3, [(0, 1), (1, 2)])
+    assert box.constraints(3, [], {"alarm": 0}) == Constraints(3, [(0, 1)], {2: 0})
+    assert box.constraints(3, [(1, 2)], {2: 2}) == Constraints(3, [(0, 1), (1, 2)], {2: 2})
+
+
+@pytest.mark.parametrize(
+    ("before", "fixed", "culprit"),
+    [
+        ([("heat", "load")], {}, "load before heat"),
+        ([("heat", "smoke")], {}, "there is no item 'smoke': items are 0 to 2, or a name such as load"),
+        ([], {"heat": 0}, "no ordering has load before heat, heat at position 0"),
+    ],
+)
+def test_refused_constraints_name_the_items(before, fixed, culprit):
+    with pytest.raises(InputError, match=culprit):
+        BlackBox(Complete()).constraints(3, before, fixed)
+
+
+def test_a_position_that_the_objective_fixes_cannot_be_changed():
+    class Fixed(Complete):
+        constraints = {"fixed": {2: 2}}  # noqa: RUF012
+
+    with pytest.raises(InputError, match="alarm is fixed at positions 2 and 0: choose one"):
+        BlackBox(Fixed()).constraints(3, [], {"alarm": 0})
+
+
+def test_an_item_can_only_be_named_where_items_have_names():
+    with pytest.raises(InputError, match=r"there is no item 'load': items are 0 to 2$"):
+        BlackBox(plain).constraints(3, [("load", 1)])
+
+
+def test_good_orderings_are_those_allowed_and_no_more_than_wanted():
+    box = BlackBox(Complete())
+    constraints = box.constraints(3)  # load before heat
+    assert box.good_orderings(constraints, 0, 9) == [[0, 1, 2], [2, 0, 1], [0, 2, 1]]
+    assert box.good_orderings(constraints, 0, 2) == [[0, 1, 2], [2, 0, 1]]
+
+
+def test_good_orderings_are_drawn_from_the_seed():
+    class Random(Complete):
+        def starts(self, count, rng):
+            return [rng.permutation(3) for _ in range(count)]
+
+    first, again, other = (BlackBox(Random()).good_orderings(Constraints(3), seed, 20) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_good_orderings_that_cannot_be_had_are_named():
+    class Broken(Complete):
+        def starts(self, count, rng):
+            raise ValueError("no luck")
+
+    with pytest.raises(InputError, match=r"starts failed \(ValueError: no luck\): correct them"):
+        BlackBox(Broken()).good_orderings(Constraints(3), 0, 2)
+
+
+def test_the_best_trial_is_explained_with_its_own_draws_and_by_item_names():
+    box = BlackBox(Complete())
+    found = box.explain(TRIAL, 3)
+    assert found["ordering"] == ["alarm", "load", "heat"]
+    draw = generator(3, "evaluate", TRIAL.id).random()  # as its evaluation had them
+    assert found["draw"] == draw
+    assert TRIAL.permutation.tolist() == [2, 0, 1]
+
+
+def test_the_objective_writes_its_files_into_the_run_folder(tmp_path):
+    assert BlackBox(Complete()).write(TRIAL, tmp_path) == (tmp_path / "best.txt",)
+    assert (tmp_path / "best.txt").read_text() == "[2, 0, 1]"
+
+
+def test_files_that_cannot_be_written_fail_the_run_with_the_reason(tmp_path):
+    with pytest.raises(RunError, match=r"cannot write the answer to .*missing \(No such file or directory\): correct"):
+        BlackBox(Complete()).write(TRIAL, tmp_path / "missing")
+
+
+OBJECTIVE = "def score(permutation, factor: float = 1.0):\n    return factor * float(permutation[0])\n"
+
+
+def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "scores.py").write_text(OBJECTIVE)
+    monkeypatch.chdir(tmp_path / "there")
+    box = BlackBox.load("scores.py:score", {"factor": "2"})
+    record = box.to_record(launch="one")
+    assert record == {
+        "name": "score",
+        "fingerprint": None,
+        "code": hashlib.sha256(OBJECTIVE.encode()).hexdigest(),
+        "source": {"name": "scores.py:score", "options": {"factor": "2"}},
+        "folder": str(tmp_path / "there"),
+        "launch": "one",
+    }
+    monkeypatch.chdir(tmp_path)
+    again = BlackBox.from_record(record)
+    assert again.objective(np.array([3, 0])) == 6.0
+    assert Path.cwd() == tmp_path
+    again.check_same(record, tmp_path)
+
+
+def test_an_objective_given_in_python_cannot_be_found_from_its_record():
+    with pytest.raises(InputError, match=r"plain was given in Python: resume it with law_ray.resume\(out, objective\)"):
+        BlackBox.from_record(BlackBox(plain).to_record(launch=""))
+
+
+def test_another_objective_or_other_data_is_noticed():
+    record = BlackBox(Complete()).to_record(launch="")
+    BlackBox(Complete()).check_same(record, Path("run"))
+    with pytest.raises(InputError, match="run is a run of another objective: of complete, and this one is plain"):
+        BlackBox(plain).check_same(record, Path("run"))
+    changed = Complete()
+    changed.fingerprint = "1e"
+    with pytest.raises(InputError, match="another objective: the data or options of complete have changed"):
+        BlackBox(changed).check_same(record, Path("run"))
+
+
+def test_changed_code_is_warned_of():
+    record = BlackBox(Complete()).to_record(launch="") | {"code": "other"}
+    with pytest.warns(UserWarning, match="the code of complete has changed since the run began; old values stay"):
+        BlackBox(Complete()).check_same(record, Path("run"))
+
+
+def test_only_files_that_are_neither_installed_nor_of_this_project_are_the_users(tmp_path):
+    assert is_users(str(tmp_path / "mine.py"))
+    assert is_users(__file__)
+    for installed in (np.__file__, os.__file__, pytest.__file__):
+        assert not is_users(installed)
+    assert not is_users(law_ray.__file__)
+    assert not is_users(objectives.__file__)
+
+
+def test_a_virtual_environment_in_the_users_folder_is_installed(tmp_path, monkeypatch):
+    real = sysconfig.get_path
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / "venv") if name == "purelib" else real(name))
+    assert not is_users(str(tmp_path / "venv" / "library.py"))
+    assert is_users(str(tmp_path / "mine.py"))

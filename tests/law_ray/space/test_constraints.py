@@ -1,0 +1,244 @@
+import itertools
+import pickle
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from law_ray import InputError
+from law_ray.space.constraints import Constraints
+from law_ray.space.permutations import invert, sample
+from tests.oracles.orderings import allowed_orderings, everything, some_constraints
+
+
+def tiers(*sizes):
+    ends = np.cumsum([0, *sizes])
+    members = [range(*pair) for pair in itertools.pairwise(ends.tolist())]
+    return [(a, b) for early, late in itertools.combinations(members, 2) for a in early for b in late]
+
+
+def exchanged(permutation, a, b):
+    return tuple({a: b, b: a}.get(item, item) for item in permutation)
+
+
+# Which constraints are accepted.
+
+
+@given(some_constraints(satisfiable=False))
+@settings(deadline=None, max_examples=600)
+def test_constraints_are_accepted_exactly_if_some_ordering_keeps_them(known):
+    if allowed_orderings(*known):
+        Constraints(*known)
+    else:
+        with pytest.raises(InputError) as refused:
+            Constraints(*known)
+        assert "\n" not in str(refused.value)
+
+
+@given(some_constraints(satisfiable=False).filter(lambda known: not allowed_orderings(*known)))
+@settings(deadline=None, max_examples=300)
+def test_a_refusal_names_a_minimal_set_of_conflicting_constraints(known):
+    n_items, before, fixed = known
+    with pytest.raises(InputError) as refused:
+        Constraints(*known)
+    message = str(refused.value)
+    if "cycle" in message:
+        path = [int(item) for item in re.findall(r"item (\d+)", message)]
+        assert path[0] == path[-1]
+        named, positions = list(itertools.pairwise(path)), {}
+    else:
+        named = [(int(a), int(b)) for a, b in re.findall(r"item (\d+) before item (\d+)", message)]
+        positions = {int(item): int(at) for item, at in re.findall(r"item (\d+) at position (\d+)", message)}
+    assert set(named) <= set(before)
+    assert positions.items() <= fixed.items()
+    assert not allowed_orderings(n_items, named, positions)
+    for i in range(len(named)):
+        assert allowed_orderings(n_items, named[:i] + named[i + 1 :], positions)
+    for item in positions:
+        assert allowed_orderings(n_items, named, {i: at for i, at in positions.items() if i != item})
+
+
+@pytest.mark.parametrize(
+    ("n_items", "before", "fixed", "culprit"),
+    [
+        (3, [(0, 3)], {}, r"before has \(0, 3\): give items in 0\.\.2"),
+        (3, [(-1, 0)], {}, r"before has \(-1, 0\)"),
+        (3, [(0, 1.0)], {}, r"before has \(0, 1\.0\)"),
+        (3, [("a", 0)], {}, r"before has \('a', 0\)"),
+        (3, [(0, 1, 2)], {}, r"before is \[\(0, 1, 2\)\]: give pairs"),
+        (3, [1], {}, r"before is \[1\]: give pairs"),
+        (3, 5, {}, "before is 5: give pairs"),
+        (3, [(1, 1)], {}, "cycle, item 1 before item 1"),
+        (3, [(0, 1), (1, 2), (2, 0)], {}, "cycle, item . before item . before item . before item .:"),
+        (3, [], {0: 3}, r"fixed has \(0, 3\): give item and position in 0\.\.2"),
+        (3, [], {3: 0}, r"fixed has \(3, 0\)"),
+        (3, [], 7, "fixed is 7: give pairs"),
+        (3, [], {0: 1, 2: 1}, "items 0 and 2 are both fixed at position 1: choose one"),
+        (3, [], [(0, 1), (0, 2)], "item 0 is fixed at positions 1 and 2: choose one"),
+        (3, [(0, 1)], {1: 0}, "no ordering has item 0 before item 1, item 1 at position 0: remove one of these"),
+        (0, [], {}, "n_items is 0: give an integer of at least 1"),
+        (2.5, [], {}, r"n_items is 2\.5"),
+    ],
+)
+def test_invalid_constraints_are_refused_with_the_culprit(n_items, before, fixed, culprit):
+    with pytest.raises(InputError, match=culprit):
+        Constraints(n_items, before, fixed)
+
+
+def test_too_many_items_before_a_fixed_one_are_named_among_hundreds_of_pairs():
+    with pytest.raises(InputError) as refused:
+        Constraints(37, tiers(12, 12, 13), {20: 5})
+    assert len(re.findall(r"item \d+ before item 20", str(refused.value))) == 6
+    assert "item 20 at position 5" in str(refused.value)
+
+
+# Equality.
+
+
+@given(some_constraints(), st.randoms())
+@settings(deadline=None)
+def test_pairs_that_follow_from_others_make_no_difference(known, random):
+    n_items, before, fixed = known
+    constraints = Constraints(n_items, before, fixed)
+    implied = [
+        (a, b)
+        for a, b in itertools.permutations(range(n_items), 2)
+        if all(p.index(a) < p.index(b) for p in allowed_orderings(n_items, before, {}))
+    ]
+    random.shuffle(implied)
+    assert Constraints(n_items, implied, list(fixed.items())) == constraints
+    for i in range(len(constraints.before)):
+        fewer = constraints.before[:i] + constraints.before[i + 1 :]
+        assert allowed_orderings(n_items, fewer, {}) != allowed_orderings(n_items, before, {})
+
+
+@given(some_constraints())
+@settings(deadline=None)
+def test_constraints_rebuilt_from_their_attributes_or_pickled_are_equal(known):
+    constraints = Constraints(*known)
+    constraints.sample(1, np.random.default_rng(0))
+    copy = pickle.loads(pickle.dumps(constraints))
+    assert Constraints(constraints.n_items, constraints.before, constraints.fixed) == constraints == copy
+    assert hash(copy) == hash(constraints)
+
+
+def test_constraints_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Constraints(3).n_items = 4
+
+
+@pytest.mark.parametrize(("known", "empty"), [((3,), True), ((3, [(0, 1)]), False), ((3, [], {0: 0}), False)])
+def test_constraints_are_empty_without_pairs_and_positions(known, empty):
+    assert Constraints(*known).empty == empty
+
+
+# What they allow.
+
+
+@given(some_constraints())
+@settings(deadline=None)
+def test_allowed_permutations_are_those_of_brute_force(known):
+    constraints, candidates = Constraints(*known), everything(known[0])
+    allowed = allowed_orderings(*known)
+    expected = [tuple(p) in allowed for p in candidates.tolist()]
+    assert constraints.allows(candidates).tolist() == expected
+    assert constraints.allows_positions(invert(candidates)).tolist() == expected
+    assert [not constraints.broken_by(p) for p in candidates] == expected
+
+
+@given(some_constraints())
+@settings(deadline=None)
+def test_the_constraint_named_as_broken_is_violated(known):
+    n_items, before, fixed = known
+    constraints = Constraints(*known)
+    implied = set(itertools.permutations(range(n_items), 2))
+    for p in allowed_orderings(n_items, before, {}):
+        implied &= set(itertools.combinations(p, 2))
+    for p in everything(n_items).tolist():
+        broken = constraints.broken_by(np.array(p))
+        if found := re.fullmatch(r"item (\d+) must come before item (\d+)", broken):
+            a, b = map(int, found.groups())
+            assert (a, b) in implied
+            assert p.index(a) > p.index(b)
+        elif broken:
+            item, position = map(int, re.fullmatch(r"item (\d+) must be at position (\d+)", broken).groups())
+            assert fixed[item] == position
+            assert p[position] != item
+
+
+@given(some_constraints(least=2))
+@settings(deadline=None)
+def test_allowed_swaps_are_those_that_lead_to_allowed_permutations(known):
+    constraints, allowed = Constraints(*known), allowed_orderings(*known)
+    a, b = np.triu_indices(known[0], 1)
+    mask = constraints.swaps(invert(np.array(allowed)), a, b)
+    among = set(allowed)
+    expected = [[exchanged(p, *pair) in among for pair in zip(a.tolist(), b.tolist(), strict=True)] for p in allowed]
+    assert mask.tolist() == expected
+    assert np.array_equal(constraints.swaps(invert(np.array(allowed)), b, a), mask)
+
+
+@given(some_constraints(least=2))
+@settings(deadline=None)
+def test_allowed_swaps_connect_all_allowed_permutations(known):
+    allowed = set(allowed_orderings(*known))
+    reached, ahead = set(), [min(allowed)]
+    while ahead:
+        p = ahead.pop()
+        if p not in reached:
+            reached.add(p)
+            ahead += [q for a, b in itertools.combinations(p, 2) if (q := exchanged(p, a, b)) in allowed]
+    assert reached == allowed
+
+
+@given(some_constraints(), st.integers(0, 800))
+@settings(deadline=None)
+def test_enumeration_gives_all_allowed_orderings_or_none_above_the_limit(known, limit):
+    allowed = allowed_orderings(*known)
+    found = Constraints(*known).enumerate(limit)
+    assert (None if found is None else list(map(tuple, found.tolist()))) == (allowed if len(allowed) <= limit else None)
+
+
+def test_few_orderings_of_many_items_are_enumerated():
+    chain = [(i, i + 1) for i in range(36)]
+    constraints = Constraints(37, [pair for pair in chain if pair not in ((5, 6), (20, 21))])
+    assert constraints.enumerate(1000) is None  # two cuts leave three chains
+    fixed = Constraints(37, [*chain[:35], (34, 36)])
+    assert fixed.enumerate(2).tolist() == [[*range(35), 35, 36], [*range(35), 36, 35]]
+    assert fixed.enumerate(1) is None
+
+
+# Draws.
+
+
+def test_without_constraints_the_draws_are_those_of_uniform_permutations():
+    drawn = Constraints(6).sample(50, np.random.default_rng(3))
+    assert np.array_equal(drawn, sample(6, 50, np.random.default_rng(3)))
+    assert Constraints(4).enumerate(24).tolist() == everything(4).tolist()
+    assert Constraints(4).enumerate(23) is None
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        (37, tiers(12, 12, 13)),
+        (37, [*tiers(12, 12, 13), (0, 3), (1, 3), (20, 13)], {5: 2, 30: 36, 14: 17}),
+        (20, [], {3: 7, 19: 0}),
+    ],
+)
+def test_draws_of_many_items_are_allowed_and_distinct(known):
+    constraints = Constraints(*known)
+    drawn = constraints.sample(500, np.random.default_rng(0))
+    assert (drawn.shape, drawn.dtype) == ((500, known[0]), np.int64)
+    assert np.array_equal(np.sort(drawn, axis=1), np.tile(np.arange(known[0]), (500, 1)))
+    assert constraints.allows(drawn).all()
+    assert len(np.unique(drawn, axis=0)) == 500
+
+
+def test_draws_depend_on_the_generator_alone():
+    constraints = Constraints(9, [(0, 1), (2, 1)], {5: 3})
+    first, second, other = (constraints.sample(20, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)

@@ -1,0 +1,100 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from law_ray.errors import InputError
+from law_ray.space.permutations import enumerate_all, invert
+from objectives.nml.graphs.structure import cpdag
+from objectives.nml.scores.decomposable import SCORES
+from objectives.nml.search.greedy import greedy_orderings
+from objectives.nml.search.grow_shrink import GrowShrink
+
+
+def parent_sets(name: str, p: int, seed: int, n_rows: int = 2000) -> GrowShrink:
+    """On rows of a dense random network of noisy nodes with 2 or 3 states, its columns shuffled."""
+    rng = np.random.default_rng(seed)
+    r = rng.integers(2, 4, size=p)
+    codes = np.zeros((n_rows, p), dtype=np.int64)
+    for child in range(p):
+        weights = rng.integers(1, 4, size=child) * (rng.random(child) < 0.5)
+        noise = rng.integers(0, r[child], n_rows)
+        codes[:, child] = np.where(rng.random(n_rows) < 0.6, codes[:, :child] @ weights % r[child], noise)
+    order = rng.permutation(p)
+    return GrowShrink(SCORES[name](codes[:, order], r[order]))
+
+
+def insertions(permutation: np.ndarray) -> np.ndarray:
+    """All permutations that move one variable elsewhere."""
+    p = len(permutation)
+    return np.array([np.insert(np.delete(permutation, a), b, permutation[a]) for a in range(p) for b in range(p)])
+
+
+def satisfied(permutations: np.ndarray, precedes: list[tuple[int, int]]) -> np.ndarray:
+    positions = invert(permutations)
+    return np.array([all(row[a] < row[b] for a, b in precedes) for row in positions])
+
+
+CHAINS = [[], [(0, 3), (3, 1), (0, 2), (5, 4)], [(1, 4), (1, 0), (5, 2)]]
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("precedes", CHAINS)
+def test_the_best_ordering_of_all_is_found(name: str, precedes: list[tuple[int, int]]) -> None:
+    """From every start, on data where a plain descent often ends elsewhere and the chains cost something."""
+    sets = parent_sets(name, 6, 2)
+    orders = enumerate_all(6)
+    costs = np.array([sets.cost(order) for order in orders])
+    best = costs[satisfied(orders, precedes)].min()
+    assert (best > costs.min() + 1) == bool(precedes)
+    for seed in range(5):
+        orderings, found = greedy_orderings(sets, 3, np.random.default_rng(seed), precedes, n_starts=1)
+        assert found[0] == pytest.approx(best, abs=1e-6)
+        assert satisfied(orderings, precedes).all()
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("precedes", [[], [(0, 3), (3, 1), (0, 2), (5, 4), (7, 0)]])
+def test_every_ordering_is_a_local_optimum_under_insertions(name: str, precedes: list[tuple[int, int]]) -> None:
+    sets = parent_sets(name, 8, 3)
+    orderings, costs = greedy_orderings(sets, 50, np.random.default_rng(1), precedes, n_starts=2)
+    assert satisfied(orderings, precedes).all()
+    for ordering, cost in zip(orderings, costs, strict=True):
+        assert cost == sets.cost(ordering)
+        around = insertions(ordering)
+        around = around[satisfied(around, precedes)]
+        assert min(sets.cost(neighbour) for neighbour in around) > cost - 1e-5
+
+
+def test_the_orderings_are_the_best_ones_of_distinct_classes() -> None:
+    sets = parent_sets("bdeu", 6, 2)
+    orderings, costs = greedy_orderings(sets, 50, np.random.default_rng(3))
+    assert 2 < len(orderings) < 50
+    assert (np.diff(costs) >= 0).all()
+    assert len({cpdag(sets.dag(ordering)).tobytes() for ordering in orderings}) == len(orderings)
+    fewer, _ = greedy_orderings(sets, 2, np.random.default_rng(3))
+    np.testing.assert_array_equal(fewer, orderings[:2])
+
+
+def test_the_result_depends_on_the_generator() -> None:
+    def search(seed: int) -> np.ndarray:
+        return greedy_orderings(parent_sets("bic", 8, 4), 1, np.random.default_rng(seed), n_starts=1)[0]
+
+    np.testing.assert_array_equal(search(5), search(5))
+    assert any((search(5) != search(seed)).any() for seed in (6, 7, 8))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        ({"count": 0}, "count=0"),
+        ({"n_starts": 0}, "n_starts=0"),
+        ({"precedes": [(0, 1), (1, 2), (2, 0)]}, r"cycle among variables \[0, 1, 2\]"),
+        ({"precedes": [(3, 3)]}, r"cycle among variables \[3\]"),
+        ({"precedes": [(0, 4)]}, r"\(0, 4\) names a variable outside 0\.\.3"),
+        ({"precedes": [(-1, 2)]}, r"\(-1, 2\)"),
+    ],
+)
+def test_bad_input_is_refused_by_name(arguments: dict[str, Any], culprit: str) -> None:
+    with pytest.raises(InputError, match=culprit):
+        greedy_orderings(parent_sets("bic", 4, 0), **{"count": 1, "rng": np.random.default_rng(0), **arguments})

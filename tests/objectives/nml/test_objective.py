@@ -1,0 +1,288 @@
+import csv
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from law_ray.errors import InputError
+from objectives import Objective, load
+from objectives.nml.data import bif
+from objectives.nml.data.networks import sample_network
+from objectives.nml.data.tables import Table, read_table
+from objectives.nml.graphs.structure import cpdag, dag_from_order
+from objectives.nml.objective import NML
+from objectives.nml.regret.estimators import nml_regret
+from objectives.nml.scores import decomposable
+from objectives.nml.scores.contingency import max_log_likelihood
+from objectives.nml.scores.multinomial import multinomial_regret
+from objectives.nml.search.grow_shrink import GrowShrink
+from objectives.nml.search.pc_stable import skeleton
+from tests.oracles.graphs import FRAME
+
+TABLE = sample_network("sachs", 1000, 0)
+SACHS = NML(TABLE)
+PAPER = NML(TABLE, "nml-uniform", "skeleton", n_samples=50)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def permutations(objective: NML, size: int, seed: int) -> np.ndarray:
+    return rng(seed).permuted(np.tile(np.arange(objective.n_items), (size, 1)), axis=1)
+
+
+def test_the_value_is_likelihood_plus_regret() -> None:
+    for permutation in permutations(SACHS, 5, 1):
+        parts = SACHS.dag(permutation), TABLE.cardinalities, 1000
+        fit = max_log_likelihood(TABLE.codes, TABLE.cardinalities, parts[0])
+        regret = nml_regret(*parts, "importance", rng=rng(3))
+        value, standard_error = SACHS(permutation, rng(3))
+        assert value == pytest.approx(regret.value - fit, abs=1e-9)
+        assert 0 < standard_error == regret.standard_error < 0.2
+        uniform = nml_regret(PAPER.dag(permutation), *parts[1:], "uniform", 50, rng=rng(3)).value
+        fit = max_log_likelihood(TABLE.codes, TABLE.cardinalities, PAPER.dag(permutation))
+        assert PAPER(permutation, rng(3)) == pytest.approx(uniform - fit, abs=1e-9)
+
+
+@pytest.mark.parametrize("score", decomposable.SCORES)
+def test_a_decomposable_value_is_the_score_of_its_own_dag(score: str) -> None:
+    objective, own = NML(TABLE, score), decomposable.SCORES[score](TABLE.codes, TABLE.cardinalities)
+    for permutation in permutations(objective, 3, 1):
+        dag = GrowShrink(own).dag(permutation)
+        assert np.array_equal(objective.dag(permutation), dag)
+        assert objective(permutation, rng()) == pytest.approx(own.dag(dag), abs=1e-9)
+        assert objective.explain(permutation, rng())["total"] == objective(permutation, rng())
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_the_parts_of_an_evaluation_combine_to_its_value(k: int) -> None:
+    for objective in (NML(TABLE, target_se=0.03), PAPER, NML(TABLE, "bic")):
+        permutation = rng(k).permutation(11)
+        values = [part(permutation, rng(5)) for part in cloudpickle.loads(cloudpickle.dumps(objective)).split(k)]
+        assert objective.combine([cloudpickle.loads(cloudpickle.dumps(value)) for value in values]) == objective(
+            permutation, rng(5)
+        )
+    batches = [len(part(np.arange(11), rng(5))["batches"]) for part in NML(TABLE, n_samples=2000).split(3)]
+    assert min(batches) > 0
+
+
+def test_the_skeleton_and_the_attributes_are_those_of_the_data() -> None:
+    assert isinstance(SACHS, Objective)
+    assert (SACHS.name, SACHS.n_items, SACHS.item_names) == ("nml:sachs", 11, TABLE.names)
+    full = NML(TABLE, edges="skeleton", alpha=0.2, dof="full")
+    expected = skeleton(TABLE.codes, TABLE.cardinalities, 0.2, "full")
+    np.testing.assert_array_equal(full.skeleton, expected)
+    permutation = rng(1).permutation(11)
+    np.testing.assert_array_equal(full.dag(permutation), dag_from_order(expected, permutation))
+
+
+@settings(deadline=None)
+@given(st.permutations(range(11)), st.permutations(range(11)))
+def test_keys_are_equal_if_and_only_if_the_dags_are_equivalent(first: list[int], second: list[int]) -> None:
+    for objective in (SACHS, PAPER):
+        keys = [objective.key(np.array(permutation)) for permutation in (first, second)]
+        dags = [objective.dag(np.array(permutation)) for permutation in (first, second)]
+        assert (keys[0] == keys[1]) == np.array_equal(*map(cpdag, dags))
+
+
+def test_orderings_of_one_class_share_their_key_and_their_value() -> None:
+    """Of 300 orderings many give equivalent DAGs that are not equal."""
+    dags: dict[bytes, np.ndarray] = {}
+    pairs = 0
+    for permutation in permutations(PAPER, 300, 0):
+        key = PAPER.key(permutation)
+        if key in dags and not np.array_equal(PAPER.dag(dags[key]), PAPER.dag(permutation)):
+            pairs += 1
+            if pairs <= 3:
+                objective = NML(TABLE, edges="skeleton")
+                assert objective(permutation, rng(1))[0] == pytest.approx(objective(dags[key], rng(1))[0], abs=1e-9)
+        dags.setdefault(key, permutation)
+    assert pairs > 3
+
+
+def test_keys_of_factorised_nml_distinguish_equivalent_dags() -> None:
+    objective = NML(TABLE, "fnml", "skeleton")
+    some = permutations(objective, 100, 0)
+    assert len({objective.key(p) for p in some}) == len({objective.dag(p).tobytes() for p in some})
+    assert len({PAPER.key(p) for p in some}) < len({PAPER.dag(p).tobytes() for p in some})
+
+
+def test_with_a_skeleton_the_prior_mean_is_the_decomposable_score() -> None:
+    orderings = permutations(PAPER, 5, 2)
+    guide = decomposable.SCORES["qnml"](TABLE.codes, TABLE.cardinalities)
+    expected = [guide.dag(PAPER.dag(permutation)) for permutation in orderings]
+    np.testing.assert_allclose(PAPER.prior_mean(orderings), expected, rtol=1e-12)
+    again = cloudpickle.loads(cloudpickle.dumps(PAPER))
+    np.testing.assert_array_equal(again.prior_mean(orderings), PAPER.prior_mean(orderings))
+    assert not hasattr(SACHS, "prior_mean")
+
+
+@pytest.mark.parametrize("edges", ["score", "skeleton"])
+def test_every_dag_agrees_with_what_is_known_of_the_network(edges: str) -> None:
+    names = TABLE.names
+    known = {
+        "required": [(names[3], names[7])],
+        "forbidden": [(names[1], names[2]), (names[2], names[1])],
+        "tiers": [names[:4], names[4:]],
+    }
+    objective, free = NML(TABLE, edges=edges, **known), NML(TABLE, edges=edges)
+    assert objective.fingerprint != free.fingerprint
+    before = objective.constraints["before"]
+    assert (3, 7) in before
+    orderings = [
+        p for p in permutations(objective, 20_000, 0) if all(np.argsort(p)[a] < np.argsort(p)[b] for a, b in before)
+    ]
+    assert orderings
+    for permutation in [*orderings, *objective.starts(3, rng())]:
+        dag = objective.dag(permutation)
+        assert dag[3, 7]
+        assert not dag[1, 2]
+        assert not dag[2, 1]
+        assert not dag[4:, :4].any()
+    assert free.constraints["before"] == ()
+
+
+@pytest.mark.parametrize("edges", ["score", "skeleton"])
+def test_starts_are_better_than_random_orderings_and_of_different_classes(edges: str) -> None:
+    objective = NML(TABLE, "qnml", edges)
+    starts = objective.starts(4, rng())
+    assert 1 <= len(starts) <= 4
+    assert len({objective.key(start) for start in starts}) == len(starts)
+    found = objective(starts[0], rng())
+    assert found <= min(objective(permutation, rng()) for permutation in permutations(objective, 200, 2)) + 1e-6
+
+
+def test_explain_is_json_and_its_total_is_the_value() -> None:
+    permutation = rng(2).permutation(11)
+    for objective in (SACHS, PAPER):
+        parts = json.loads(json.dumps(objective.explain(permutation, rng(4))))
+        value = objective(permutation, rng(4))
+        assert parts["total"] == parts["neg_log_likelihood"] + parts["regret"]
+        assert value == ((parts["total"], parts["standard_error"]) if objective is SACHS else parts["total"])
+        assert parts["ordering"] == [objective.item_names[item] for item in permutation]
+        place = {name: k for k, name in enumerate(parts["ordering"])}
+        assert all(place[parent] < place[child] for parent, child in parts["edges"])
+        assert len(parts["edges"]) == parts["n_edges"] == objective.dag(permutation).sum()
+        distance = parts["structural_hamming_distance"]
+        ours, truth = cpdag(objective.dag(permutation)), cpdag(TABLE.true_dag)
+        pairs = np.triu(np.ones((11, 11), dtype=bool), 1)
+        assert distance["total"] == ((ours != truth) | (ours != truth).T)[pairs].sum()
+        assert distance["skeleton"] == ((ours | ours.T) != (truth | truth.T))[pairs].sum()
+        assert distance["total"] == distance["skeleton"] + distance["orientation"]
+
+
+def test_explain_of_the_users_data_has_no_distance_to_a_true_network() -> None:
+    assert "structural_hamming_distance" not in NML(FRAME).explain(np.arange(4), rng())
+
+
+def test_write_writes_the_edges_and_the_model(tmp_path: Path) -> None:
+    permutation = rng(2).permutation(11)
+    paths = SACHS.write(permutation, tmp_path)
+    assert [path.name for path in paths] == ["best_dag.csv", "best_model.bif"]
+    with paths[0].open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows == [["parent", "child"], *SACHS.explain(permutation, rng())["edges"]]
+    from pgmpy.readwrite import BIFReader
+
+    assert {tuple(edge) for edge in rows[1:]} == set(BIFReader(str(paths[1])).get_model().edges())
+
+
+def test_write_leaves_out_a_model_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bif, "MAX_CELLS", 10)
+    assert SACHS.write(np.arange(11), tmp_path) == [tmp_path / "best_dag.csv"]
+
+
+def test_the_fingerprint_covers_the_data_and_the_options() -> None:
+    other = Table("sachs", TABLE.names, TABLE.states, TABLE.codes[::-1], TABLE.true_dag)
+    options: list[dict] = [
+        {},
+        {"score": "qnml"},
+        {"edges": "skeleton"},
+        {"edges": "skeleton", "alpha": 0.1},
+        {"edges": "skeleton", "dof": "full"},
+        {"max_parents": 2},
+        {"n_samples": 7},
+        {"target_se": 0.2},
+        {"forbidden": [TABLE.names[:2]]},
+        {"required": [TABLE.names[:2]]},
+    ]
+    prints = [NML(TABLE, **each).fingerprint for each in options] + [NML(other).fingerprint]
+    assert len(set(prints)) == len(prints)
+    assert NML(TABLE).fingerprint == prints[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "culprit"),
+    [
+        ({"score": "aic"}, "score='aic' is unknown: choose nml, nml-uniform, bic"),
+        ({"edges": "both"}, "edges='both' is unknown: choose score, skeleton"),
+        ({"n_samples": 0}, "n_samples=0"),
+        ({"n_samples": 2.5}, "n_samples=2.5"),
+        ({"target_se": 0.0}, r"target_se=0\.0"),
+        ({"target_se": 0.1, "n_samples": 100}, "choose one of them"),
+        ({"target_se": 0.1, "score": "nml-uniform"}, "belongs to score='nml'"),
+        ({"n_samples": 10, "score": "bic"}, "n_samples=10 has no use for 'bic'"),
+        ({"alpha": 2.0, "edges": "skeleton"}, "alpha=2.0"),
+        ({"dof": "none", "edges": "skeleton"}, "dof='none'"),
+        ({"max_parents": -1}, "max_parents=-1"),
+        ({"max_parents": 2, "edges": "skeleton"}, "max_parents=2 belongs to edges='score'"),
+        ({"forbidden": "a->b"}, "'a'"),
+    ],
+)
+def test_unusable_options_are_refused(options: dict, culprit: str) -> None:
+    with pytest.raises(InputError, match=culprit):
+        NML(TABLE, **options)
+
+
+@pytest.mark.parametrize("bad", [[0, 1, 2], [0] * 11, list(range(1, 12)), [0.0] * 11])
+def test_anything_but_a_permutation_is_refused(bad: list) -> None:
+    with pytest.raises(InputError, match="not a permutation"):
+        SACHS(np.array(bad), rng())
+
+
+def test_a_table_without_any_edge_still_has_a_score() -> None:
+    codes = np.tile(np.array(list(itertools.product((0, 1), repeat=3))), (13, 1))
+    table = Table("t", ("a", "b", "c"), (("0", "1"),) * 3, codes)
+    for edges in ("score", "skeleton"):
+        objective = NML(table, edges=edges, alpha=1e-9)
+        assert objective.key(np.array([2, 0, 1])) == objective.key(np.arange(3))
+        value, standard_error = objective(np.arange(3), rng())
+        assert value == pytest.approx(3 * multinomial_regret(2, 104) + 3 * 104 * np.log(2))
+        assert standard_error == 0
+
+
+def test_load_reads_networks_and_files_with_options_as_text(tmp_path: Path) -> None:
+    sampled = load("nml:sachs", n_rows="200", seed="3", n_samples="40", edges="skeleton", alpha="0.1", dof="full")
+    expected = NML(sample_network("sachs", 200, 3), n_samples=40, edges="skeleton", alpha=0.1, dof="full")
+    assert sampled.fingerprint == expected.fingerprint
+    FRAME.to_csv(tmp_path / "data.csv", index=False)
+    read = load(f"nml:{tmp_path / 'data.csv'}", n_samples="30")
+    assert read.fingerprint == NML(read_table(tmp_path / "data.csv"), n_samples=30).fingerprint
+    assert read.name == "nml:data.csv"
+    assert load(f"nml:{tmp_path / 'data.csv'}", max_parents="1", target_se="0.5").max_parents == 1
+
+
+def test_a_worker_gets_the_same_value_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    permutation = rng(2).permutation(11)
+    (tmp_path / "objective.pkl").write_bytes(cloudpickle.dumps(SACHS))
+    script = f"""
+import pickle, sys
+import numpy as np
+objective = pickle.load(open({str(tmp_path / "objective.pkl")!r}, "rb"))
+print(objective(np.array({permutation.tolist()}), np.random.default_rng(6))[0].hex())
+print([name for name in ("pandas", "pgmpy", "torch", "scipy.stats", "ray", "networkx") if name in sys.modules])
+"""
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    value, heavy = done.stdout.splitlines()
+    assert float.fromhex(value) == SACHS(permutation, rng(6))[0]
+    assert heavy == "[]"
+    assert len(cloudpickle.dumps(SACHS)) < 1000 * 11 + 5000
