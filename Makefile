@@ -9,7 +9,7 @@ demo: .venv/run.stamp
 	$(BIN)/law-ray run nml:sachs --evals 120
 
 test: .venv/dev.stamp
-	$(BIN)/pytest --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
 test-all: .venv/oracles.stamp
 	$(BIN)/pytest --durations=10 -m ""

@@ -19,7 +19,7 @@ from law_ray.models.gp import GaussianProcess
 from law_ray.models.prior_mean import PriorMean, Proxy, evaluate_proxy
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions, Key, draw_free
-from law_ray.space.naming import Item, named_constraints, named_orderings
+from law_ray.space.naming import Item, by_name, named_constraints, named_orderings
 from law_ray.space.permutations import validate
 from law_ray.trial import ADDED, INITIAL, Trial, finite
 from law_ray.typing import FloatArray, IntArray
@@ -108,6 +108,7 @@ class Optimizer:
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
         self.model: Hyperparameters | None = None  # the last fit
+        self._item_names: Sequence[str] | None = item_names
         self.start: IntArray = self._validated(named_orderings(_listed("start", start), self.n_items, item_names))
         if len(self.start) > self.n_init:
             raise InputError(
@@ -354,7 +355,7 @@ class Optimizer:
         rows = [validate(row, self.n_items) for row in _listed("permutations", permutations)]
         for row in rows:
             if broken := self.constraints.broken_by(row):
-                raise InputError(f"{row.tolist()} is not allowed: {broken}")
+                raise InputError(f"{row.tolist()} is not allowed: {by_name(broken, self._item_names)}")
         return np.array(rows, dtype=np.int64).reshape(-1, self.n_items)
 
     def _pending(self, trial_id: int) -> Trial:

@@ -19,6 +19,9 @@ from law_ray.space.naming import Item
 VERSION = 1
 """Of what `save` writes."""
 
+OPTIONS = ("method", "seed", "n_init", "key", "before", "fixed", "item_names")
+"""Arguments of `Optimizer` that a search takes."""
+
 Config = dict[str, Any]
 
 
@@ -36,7 +39,7 @@ class LAWSearch(Searcher):
         n_items: The number of items.
         metric: The metric to optimise. It may come from TuneConfig where a param_space is given: without one, Tune does
             not pass it on.
-        mode: Tune's "min" or "max", likewise (not the mode of `law_ray.minimize`, which says when batches are chosen).
+        mode: Tune's "min" or "max", which may come from TuneConfig too. It is not the mode of `law_ray.minimize`.
         batch_size: How many points are chosen at once.
         parameter: The name under which a config holds the permutation.
         standard_error: The metric that holds the standard error of the value, if there is one.
@@ -69,6 +72,8 @@ class LAWSearch(Searcher):
             raise InputError(f'mode is {mode!r}: give Tune\'s "min" or "max"; batch_size says when points are chosen')
         if not isinstance(batch_size, int) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}: give an integer of at least 1")
+        if unknown := options.keys() - set(OPTIONS):
+            raise InputError(f"LAWSearch has no option {min(unknown)}: choose among {', '.join(OPTIONS)}")
         super().__init__()
         self._batch_size = batch_size
         self._parameter = parameter

@@ -25,7 +25,7 @@ from experiments.machine import machine
 from law_ray.acquisition import swap_moves
 from law_ray.acquisition.landscape import Landscape
 from law_ray.acquisition.local_search import climb
-from law_ray.kernels.distance import POSITION
+from law_ray.kernels.distance import POSITION_KERNEL
 from law_ray.models.fit_distance import fit
 from law_ray.models.gp import GaussianProcess
 from law_ray.optimizer import Optimizer
@@ -167,8 +167,8 @@ def seconds_of_the_inner_loop(n_items: int, n: int) -> float:
     rng = generator(0, "scan", n_items)
     P, q = (sample(n_items, size, rng).astype(np.int32) for size in (n, 12))
     a, b = (items.astype(np.int32) for items in np.triu_indices(n_items, 1))
-    distances, weights = POSITION.distances(q, P), rng.normal(size=(12, 3, n))
-    arguments = q, np.ascontiguousarray(P.T), distances, weights, POSITION.correlations(n_items, 1.0), a, b
+    distances, weights = POSITION_KERNEL.distances(q, P), rng.normal(size=(12, 3, n))
+    arguments = q, np.ascontiguousarray(P.T), distances, weights, POSITION_KERNEL.correlations(n_items, 1.0), a, b
     return median(functools.partial(swap_moves.swap_sums, *arguments), 20)
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from experiments import RESULTS
 from experiments.paper.problems import PROBLEMS
-from law_ray.kernels.distance import KERNELS, POSITION, DistanceKernel
+from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, DistanceKernel
 from law_ray.models.fit_distance import fit
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.permutations import sample
@@ -167,7 +167,7 @@ def verdict(rows: pd.DataFrame) -> str:
             if behind[kernel].mean() <= errors[kernel]:
                 good[kernel].append(str(problem))
     counts = ", ".join(f"{kernel} {len(problems)}" for kernel, problems in good.items())
-    elsewhere = [problem for problem in rows["problem"].unique() if problem not in good[POSITION.name]]
+    elsewhere = [problem for problem in rows["problem"].unique() if problem not in good[POSITION_KERNEL.name]]
     return (
         "Here, each kernel has the best density, within the standard error of the difference, on this many of "
         f"{rows['problem'].nunique()} problems: {counts}. The position kernel is not among the best on: "

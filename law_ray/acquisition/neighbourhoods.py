@@ -12,7 +12,7 @@ import numpy as np
 
 from law_ray.acquisition import additive_moves, swap_moves, tour_moves
 from law_ray.kernels.additive import AdditiveKernel, Tables
-from law_ray.kernels.distance import POSITION, DistanceKernel
+from law_ray.kernels.distance import POSITION_KERNEL, DistanceKernel
 from law_ray.kernels.protocol import Kernel
 from law_ray.kernels.tour import Polynomial, TourKernel, images
 from law_ray.space.constraints import Constraints
@@ -212,9 +212,9 @@ class TourNeighbourhood(MixedNeighbourhood):
 
 @neighbourhood.register
 def _(kernel: DistanceKernel, points: Int32Array) -> SwapNeighbourhood:
-    if kernel != POSITION:
+    if kernel != POSITION_KERNEL:
         raise NotImplementedError(
-            f"the local search has no moves for the kernel {kernel.name}: use {POSITION.name}, or add a neighbourhood"
+            f"the local search has no moves for the kernel {kernel.name}: use position, or add a neighbourhood"
         )
     return SwapNeighbourhood(points)
 

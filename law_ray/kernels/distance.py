@@ -174,12 +174,12 @@ DISTANCES = {
     )
 }
 
-POSITION = DistanceKernel("position", DISTANCES["position"])
+POSITION_KERNEL = DistanceKernel("position", DISTANCES["position"])
 """The paper's kernel."""
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        POSITION,
+        POSITION_KERNEL,
         DistanceKernel("hamming", DISTANCES["hamming"]),
         DistanceKernel("kendall", DISTANCES["precedence"], linear=True),
         DistanceKernel("mallows", DISTANCES["precedence"]),
@@ -197,7 +197,7 @@ class DistanceHyperparameters:
     signal_variance: float
     noise: float
     mean: float
-    kernel: DistanceKernel = POSITION
+    kernel: DistanceKernel = POSITION_KERNEL
     """not in a journal: the methods that fit a kernel of one distance all fit the position kernel"""
 
     def covariance(self, n_items: int) -> FloatArray:
@@ -217,4 +217,4 @@ class DistanceHyperparameters:
 
 def position_distances(X1: IntArray, X2: IntArray) -> Int32Array:
     """Return the position distances (n, m) between permutations (n, n_items) and (m, n_items)."""
-    return POSITION.distances(positions_of(X1), positions_of(X2))
+    return POSITION_KERNEL.distances(positions_of(X1), positions_of(X2))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from law_ray.kernels.distance import POSITION, DistanceHyperparameters, DistanceKernel, positions_of
+from law_ray.kernels.distance import POSITION_KERNEL, DistanceHyperparameters, DistanceKernel, positions_of
 from law_ray.models.evidence import log_evidence, maximised
 from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, Int32Array, IntArray
@@ -27,7 +27,7 @@ def log_marginal_likelihood(
     y: FloatArray,
     n_items: int,
     known_noise: FloatArray | float = 0.0,
-    kernel: DistanceKernel = POSITION,
+    kernel: DistanceKernel = POSITION_KERNEL,
 ) -> tuple[float, FloatArray, float]:
     """Compute log p(y | X) in nats, its gradient, and the constant mean that maximises it.
 
@@ -67,7 +67,7 @@ def fit(
     rng: np.random.Generator,
     previous: DistanceHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
-    kernel: DistanceKernel = POSITION,
+    kernel: DistanceKernel = POSITION_KERNEL,
 ) -> DistanceHyperparameters:
     """Return the hyperparameters that maximise the evidence of (X, y), by L-BFGS from several starts.
 

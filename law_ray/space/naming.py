@@ -35,9 +35,15 @@ def named_constraints(
     try:
         return Constraints(n_items, pairs, positions)
     except InputError as error:
-        if names is None:
-            raise
-        raise InputError(re.sub(r"\bitem (\d+)", lambda item: f"{names[int(item[1])]}", str(error))) from None
+        raise InputError(by_name(str(error), names)) from None
+
+
+def by_name(message: str, names: Sequence[str] | None) -> str:
+    """Return a message in which "item 0" and "items 0 and 1" are replaced by names, if the items have any."""
+    if names is None:
+        return message
+    message = re.sub(r"\bitems (\d+) and (\d+)", r"item \1 and item \2", message)
+    return re.sub(r"\bitem (\d+)", lambda item: names[int(item[1])], message)
 
 
 def named_orderings(rows: Iterable[Any], n_items: int, names: Sequence[str] | None) -> list[Any]:

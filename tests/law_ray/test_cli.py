@@ -1,4 +1,7 @@
-"""The command line as a user meets it: a process of its own, its streams and its exit code."""
+"""The command line: its streams and exit codes.
+
+Where no boundary of a process is the point, the command runs in this process and uses the Ray of the tests.
+"""
 
 import contextlib
 import csv
@@ -6,28 +9,44 @@ import json
 import os
 import random
 import re
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import types
+import warnings
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+import ray
 
+import law_ray
+from law_ray.cli import OLD_SPELLINGS, _answer, cli, main
+from law_ray.driver.api import result_of
 from law_ray.methods.registry import METHODS
-from law_ray.runs.settings import Settings
+from law_ray.runs import backup
+from law_ray.runs.active import ActiveRun
+from law_ray.runs.evaluation import Outcome
+from law_ray.runs.objective import BlackBox
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings, options
+from tests.law_ray.runs import working
 
 LAW_RAY = Path(sys.executable).with_name("law-ray")
 OBJECTIVE = """
 import numpy as np
 from helper import displacement
 
+def quiet(permutation, rng):
+    return displacement(permutation) + 0.1 * rng.normal()
+
 def score(permutation, rng):
     print("printed by a worker")
-    return displacement(permutation) + 0.1 * rng.normal()
+    return quiet(permutation, rng)
 
 def slow(permutation, rng):
     import time
@@ -53,11 +72,36 @@ def project(tmp_path):
     return tmp_path
 
 
-def law_ray(*arguments, cwd, code=0):
+def in_a_process(*arguments, cwd, code=0):
+    """The command in a process of its own, with a Ray of its own."""
     command = [str(LAW_RAY), *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
     assert done.returncode == code, done.stderr
     return done
+
+
+@pytest.fixture
+def here(monkeypatch, capsys, clean_imports):
+    """The command in this process: a function like `in_a_process`."""
+
+    def call(*arguments, cwd, code=0):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        monkeypatch.setattr(sys, "argv", ["law-ray", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        stdout, stderr = capsys.readouterr()
+        assert (ended.value.code or 0) == code, stderr
+        return types.SimpleNamespace(stdout=stdout, stderr=stderr)
+
+    return call
+
+
+def answer_of(done):
+    """The answer of a command that ran in this process, where lines of earlier workers may reach stdout as well."""
+    (answer,) = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(answer)
 
 
 def history(folder):
@@ -70,12 +114,13 @@ def history(folder):
     return [(i, permutations[i], values.get(i)) for i in sorted(permutations)]
 
 
-def test_a_users_function_runs_from_a_file_and_from_a_module(project, tmp_path_factory):
+@pytest.mark.usefixtures("cluster")
+def test_a_users_function_runs_from_a_file_and_from_a_module(project, tmp_path_factory, here):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    options = ["--n-items", 12, "--evals", 12, "--init", 6, "--batch-size", 3, "--json"]
-    by_file = law_ray("run", project / "my_objective.py:score", *options, "--out", elsewhere / "a", cwd=elsewhere)
-    by_module = law_ray("run", "my_objective:score", *options, "--out", elsewhere / "b", cwd=project)
-    answers = [json.loads(done.stdout) for done in (by_file, by_module)]  # one JSON object is all of stdout
+    options = ["--n-items", 12, "--evals", 12, "--n-init", 6, "--batch-size", 3, "--json"]
+    by_file = in_a_process("run", project / "my_objective.py:score", *options, "--out", elsewhere / "a", cwd=elsewhere)
+    by_module = here("run", "my_objective:quiet", *options, "--out", elsewhere / "b", cwd=project)
+    answers = [json.loads(by_file.stdout), answer_of(by_module)]  # one JSON object is all of stdout
     for answer in answers:
         assert {"best_value", "best_permutation", "evaluations", "rounds", "out"} <= answer.keys()
         assert {"seconds_asking", "seconds_evaluating"} <= answer.keys()
@@ -83,6 +128,20 @@ def test_a_users_function_runs_from_a_file_and_from_a_module(project, tmp_path_f
         assert sorted(answer["best_permutation"]) == list(range(12))
     assert history(elsewhere / "a") == history(elsewhere / "b")
     assert "printed by a worker" in by_file.stderr
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_larger_budget_extends_a_finished_run(project, here, monkeypatch):
+    monkeypatch.chdir(project)
+    box = BlackBox.load("my_objective.py:quiet")
+    settings = Settings(n_items=12, evals=9, n_init=6, batch_size=3, method="random")
+    run = ActiveRun.start(project / "run", settings, box.to_record(launch=""))
+    working.work(run, box.objective)
+    run.journal.close()
+    before = history(project / "run")
+    extended = answer_of(here("resume", "run", "--evals", 12, "--json", "--quiet", cwd=project))
+    assert (extended["evaluations"], extended["rounds"], extended["out"]) == (12, 2, str(project / "run"))
+    assert history(project / "run")[:9] == before
 
 
 def table(path, integers):
@@ -98,19 +157,20 @@ def table(path, integers):
             writer.writerow([names[row[0]], names[row[1]], row[2] if integers else ["off", "on"][row[2]]])
 
 
-@pytest.mark.parametrize("integers", [False, True])
-def test_a_users_table_gives_a_network(tmp_path, integers):
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("integers", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_users_table_gives_a_network(tmp_path, here, integers):
     table(tmp_path / "plant.csv", integers)
-    done = law_ray("run", "nml:plant.csv", "-o", "n_samples=200", "--evals", 6, "--init", 3, "--batch-size", 3,
-                   "--json", "--out", "run", cwd=tmp_path)  # fmt: skip
-    answer = json.loads(done.stdout)
+    done = here("run", "nml:plant.csv", "-o", "n_samples=200", "--evals", 6, "--n-init", 3, "--batch-size", 3,
+                "--method", "random", "--json", "--out", "run", cwd=tmp_path)  # fmt: skip
+    answer = answer_of(done)
     assert {frozenset(edge) for edge in answer["edges"]} == {frozenset(("load", "heat")), frozenset(("heat", "alarm"))}
     assert answer["best_value"] == pytest.approx(answer["neg_log_likelihood"] + answer["regret"], abs=1e-9)
     assert sorted(answer["ordering"]) == ["alarm", "heat", "load"]
     with (tmp_path / "run" / "best_dag.csv").open() as file:
         assert [[row["parent"], row["child"]] for row in csv.DictReader(file)] == answer["edges"]
     assert "network" in (tmp_path / "run" / "best_model.bif").read_text()
-    drawn = law_ray("report", "run", cwd=tmp_path).stdout.split()
+    drawn = here("report", "run", cwd=tmp_path).stdout.split()
     assert [Path(path).name for path in drawn] == ["convergence.png", "dag.png"]
     for path in drawn:
         assert (tmp_path / path).read_bytes().startswith(b"\x89PNG")
@@ -124,10 +184,11 @@ def kill_tree(process):
     process.wait(timeout=30)
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(300)
 def test_a_run_killed_at_three_random_moments_ends_as_one_never_touched(project):
-    options = ["--n-items", 8, "--evals", 60, "--init", 10, "--batch-size", 5, "--quiet"]
-    law_ray("run", "my_objective.py:slow", *options, "--out", "whole", cwd=project)
+    options = ["--n-items", 8, "--evals", 60, "--n-init", 10, "--batch-size", 5, "--quiet"]
+    in_a_process("run", "my_objective.py:slow", *options, "--out", "whole", cwd=project)
     journal = project / "killed" / "journal.jsonl"
     command = ["run", "my_objective.py:slow", *map(str, options), "--out", "killed"]
     moments = sorted(random.sample(range(3, 60), 3))
@@ -141,13 +202,14 @@ def test_a_run_killed_at_three_random_moments_ends_as_one_never_touched(project)
         command = ["resume", "killed", "--quiet"]
     killed = history(project / "killed")
     assert sum(value is not None for _, _, value in killed) < 60
-    law_ray(*command, cwd=project)
+    in_a_process(*command, cwd=project)
     assert history(project / "killed") == history(project / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_an_interrupt_leaves_a_run_that_resume_continues(project):
-    options = ["--n-items", "8", "--evals", "40", "--init", "10", "--batch-size", "5"]
+    options = ["--n-items", "8", "--evals", "40", "--n-init", "10", "--batch-size", "5"]
     process = subprocess.Popen([str(LAW_RAY), "run", "my_objective.py:slow", *options, "--out", "run"], cwd=project,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
     journal = project / "run" / "journal.jsonl"
@@ -161,7 +223,7 @@ def test_an_interrupt_leaves_a_run_that_resume_continues(project):
     assert "Traceback" not in said
     before = history(project / "run")
     assert 12 <= sum(value is not None for _, _, value in before) < 40
-    law_ray("resume", "run", "--quiet", cwd=project)
+    in_a_process("resume", "run", "--quiet", cwd=project)
     after = history(project / "run")
     assert len(after) == 40
     assert all(told in after for told in before if told[2] is not None)
@@ -175,6 +237,7 @@ def wrong_tables(folder):
     )
 
 
+SCORE = ["run", "my_objective.py:score"]
 BAD = {
     "unknown objective": (["run", "nml:nowhere"], "nml:nowhere"),
     "unknown family": (["run", "sudoku"], "sudoku"),
@@ -184,15 +247,23 @@ BAD = {
     "missing module": (["run", "gone_module:score", "--n-items", "5"], "gone_module"),
     "column with missing values": (["run", "nml:missing.csv"], "load"),
     "column with one state": (["run", "nml:constant.csv"], "dull"),
-    "n_items below 2": (["run", "my_objective.py:score", "--n-items", "1"], "n_items is 1"),
-    "n_items unknown": (["run", "my_objective.py:score"], "n_items"),
-    "evals below init": (["run", "my_objective.py:score", "--n-items", "9", "--evals", "5"], "evals is 5"),
+    "n_items below 2": ([*SCORE, "--n-items", "1"], "n_items is 1"),
+    "n_items unknown": (SCORE, "n_items"),
+    "evals below n_init": ([*SCORE, "--n-items", "9", "--evals", "5"], "evals is 5"),
     "batch larger than what is left": (
-        ["run", "my_objective.py:score", "--n-items", "4", "--evals", "24", "--batch-size", "20"],
+        [*SCORE, "--n-items", "4", "--evals", "24", "--batch-size", "20"],
         "batch_size is 20",
     ),
-    "batch size that is no number": (["run", "my_objective.py:score", "--batch-size", "many"], "'many'"),
-    "unknown method": (["run", "my_objective.py:score", "--n-items", "9", "--method", "magic"], "magic"),
+    "batch size that is no number": ([*SCORE, "--batch-size", "many"], "'many'"),
+    "memory that is no number of bytes": ([*SCORE, "--memory", "much"], "'much' is not a number of bytes"),
+    "resources without an amount": ([*SCORE, "--resources", "licence"], "'licence' is not of the form NAME=AMOUNT"),
+    "resources without a number": ([*SCORE, "--resources", "licence=x"], "'licence=x' is not of the form NAME=AMOUNT"),
+    "malformed precedence": ([*SCORE, "--n-items", "9", "--before", "1>0"], "'1>0' is not of the form A<B"),
+    "malformed position": ([*SCORE, "--n-items", "9", "--fixed", "1"], "'1' is not of the form ITEM=POSITION"),
+    "unknown item": ([*SCORE, "--n-items", "9", "--fixed", "9=1"], "there is no item '9'"),
+    "missing file of orderings": ([*SCORE, "--n-items", "9", "--start", "gone.txt"], "gone.txt cannot be read"),
+    "unknown method": ([*SCORE, "--n-items", "9", "--method", "magic"], "magic"),
+    "unknown mode": ([*SCORE, "--n-items", "9", "--mode", "min"], "mode is 'min'"),
     "unknown option": (["run", "nml:sachs", "--fast"], "--fast"),
     "unknown objective option": (["run", "nml:sachs", "-o", "speed=1"], "speed"),
     "malformed objective option": (["run", "nml:sachs", "-o", "seed"], "-o seed"),
@@ -200,71 +271,173 @@ BAD = {
     "no command": (["walk"], "walk"),
     "no run to resume": (["resume", "nowhere"], "nowhere"),
     "no run to report": (["report", "nowhere"], "nowhere"),
-    "address nobody answers": (
-        ["run", "my_objective.py:score", "--n-items", "9", "--address", "127.0.0.1:1"],
-        "127.0.0.1:1",
-    ),
-    "folder that holds a run": (["run", "my_objective.py:score", "--n-items", "9", "--out", "done"], "done"),
+    "folder that holds a run": ([*SCORE, "--n-items", "9", "--out", "done"], "done"),
     "journal of another objective": (["resume", "changed"], "another objective"),
+    "no cluster to go on": ([*SCORE, "--n-items", "9", "--detach", "night"], "give its address (--address)"),
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_gets_one_line_that_names_it_and_exit_2(project, case):
-    wrong_tables(project)
-    for folder, name, fingerprint in (("done", "score", None), ("changed", "score", "of other data")):
-        (project / folder).mkdir()
-        objective = {"name": name, "fingerprint": fingerprint, "folder": str(project),
-                     "source": {"name": "my_objective.py:score", "options": {}}}  # fmt: skip
-        run = {"type": "run", "version": 1, "objective": objective, "settings": {"n_items": 9, "evals": 20}}
-        (project / folder / "journal.jsonl").write_text(json.dumps(run) + "\n")
-    arguments, culprit = BAD[case]
-    done = law_ray(*arguments, cwd=project, code=2)
+def check_refused(done, culprit):
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert culprit in done.stderr
 
 
-def test_an_objective_that_only_fails_ends_the_run_with_exit_1_and_its_reason(project):
-    done = law_ray("run", "my_objective.py:broken", "--n-items", 9, "--quiet", cwd=project, code=1)
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_line_that_names_it_and_exit_2(project, here, case):
+    wrong_tables(project)
+    for folder, name, fingerprint in (("done", "score", None), ("changed", "score", "of other data")):
+        (project / folder).mkdir()
+        objective = {"name": name, "fingerprint": fingerprint, "folder": str(project),
+                     "source": {"name": "my_objective.py:score", "options": {}}}  # fmt: skip
+        run = {"type": "run", "version": 1, "time": 0.0, "objective": objective,
+               "settings": {"n_items": 9, "evals": 20}}  # fmt: skip
+        (project / folder / "journal.jsonl").write_text(json.dumps(run) + "\n")
+    arguments, culprit = BAD[case]
+    check_refused(here(*arguments, cwd=project, code=2), culprit)
+
+
+def test_an_address_that_nobody_answers_is_refused_too_by_a_process_of_its_own(project):
+    done = in_a_process(*SCORE, "--n-items", "9", "--address", "127.0.0.1:1", cwd=project, code=2)
+    check_refused(done, "127.0.0.1:1")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_objective_that_only_fails_ends_the_run_with_exit_1_and_its_reason(project, here):
+    done = here("run", "my_objective.py:broken", "--n-items", 9, "--quiet", cwd=project, code=1)
     assert "no licence" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_gone_does_not_stand_in_the_way(project):
     environment = {**os.environ, "RAY_ADDRESS": "127.0.0.1:1"}
-    command = [str(LAW_RAY), "run", "my_objective.py:score", "--n-items", "9", "--evals", "6", "--init", "6", "--quiet"]
+    command = [str(LAW_RAY), *SCORE, "--n-items", "9", "--evals", "6", "--n-init", "6", "--quiet"]
     subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, timeout=120)
 
 
-def test_without_a_command_the_help_is_shown(tmp_path):
-    assert "resume" in law_ray(cwd=tmp_path).stdout
+def test_without_a_command_the_help_is_shown(tmp_path, here):
+    assert "resume" in here(cwd=tmp_path).stdout
 
 
-def test_list_names_the_objectives_and_the_methods(tmp_path):
-    listed = law_ray("list", cwd=tmp_path).stdout
+def test_the_package_is_the_same_command(monkeypatch, capsys):
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(sys, "argv", ["law_ray", "--version"])  # as by `python -m law_ray --version`
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("law_ray", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"law-ray, version {law_ray.__version__}\n"
+
+
+def test_list_names_the_objectives_and_the_methods(tmp_path, here):
+    listed = here("list", cwd=tmp_path).stdout
     for name in ("nml:sachs", "nml:alarm", *METHODS):
         assert f"\n  {name} " in listed
     assert re.findall("^  (.*?)  +the default", listed, re.MULTILINE) == [Settings.method]
 
 
-def test_what_is_known_of_a_users_table_holds_in_the_answer(tmp_path):
+@pytest.fixture
+def given(monkeypatch, here, project):
+    """A function that returns what `minimize` is given by `law-ray run` with these arguments."""
+    found = {}
+
+    def minimize(objective, **settings):
+        found.update(settings)
+        raise law_ray.RunError("seen")
+
+    monkeypatch.setattr(law_ray, "minimize", minimize)
+
+    def call(*arguments):
+        found.clear()
+        here(*SCORE, "--n-items", "9", *arguments, cwd=project, code=1)
+        return dict(found)
+
+    return call
+
+
+SPELLINGS = {
+    "n-init": ("init", ["7"], {"n_init": 7}),
+    "num-cpus": ("eval-cpus", ["0.5"], {"num_cpus": 0.5}),
+    "num-gpus": ("eval-gpus", ["2"], {"num_gpus": 2.0}),
+    "memory": ("eval-memory", ["1.5G"], {"memory": 3 * 2**29}),
+    "resources": ("eval-resource", ["licence=2"], {"resources": {"licence": 2.0}}),
+    "fixed": ("fix", ["3=0"], {"fixed": {3: 0}}),
+    "reevaluations": ("rescore", ["4"], {"reevaluations": 4}),
+    "backup": ("copy", ["file:///far"], {"backup": "file:///far"}),
+}
+
+
+@pytest.mark.parametrize("new", SPELLINGS)
+def test_an_option_is_understood_in_its_old_spelling_too_but_only_the_new_one_is_shown(given, here, tmp_path, new):
+    old, arguments, expected = SPELLINGS[new]
+    assert OLD_SPELLINGS[old] == new
+    found = given(f"--{new}", *arguments)
+    assert found.items() >= expected.items()
+    assert given(f"--{old}", *arguments) == found
+    assert given(f"--{old}={arguments[0]}") == found
+    help = here("run", "--help", cwd=tmp_path).stdout
+    assert re.search(rf"--{new}\b", help)
+    assert not re.search(rf"--{old}\b(?!-)", help)
+
+
+def test_every_old_spelling_is_tested():
+    assert {new: old for old, new in OLD_SPELLINGS.items()} == {new: old for new, (old, *_) in SPELLINGS.items()}
+
+
+def test_without_options_minimize_gets_its_own_defaults(given):
+    found = given()
+    defaults = {name: "auto" if name == "batch_size" else each.default for name, each in options().items()}
+    assert {name: found[name] for name in options()} == defaults | {"before": [], "fixed": {}, "resources": {}}
+    assert found.keys() - options().keys() == {"n_items", "start", "out", "address", "progress"}
+    assert (found["n_items"], found["start"], found["out"], found["address"]) == (9, "auto", None, None)
+    assert found["progress"]
+
+
+def test_options_that_repeat_are_collected(given):
+    found = given("--before", "0<1", "--before", "1 < 2", "--fixed", "4=8", "--fixed", "5=0", "--resources", "a=1",
+                  "--resources", "b=0.5", "--maximize", "--batch-size", "6", "--quiet")  # fmt: skip
+    assert found["before"] == [(0, 1), (1, 2)]
+    assert found["fixed"] == {4: 8, 5: 0}
+    assert found["resources"] == {"a": 1.0, "b": 0.5}
+    assert (found["maximize"], found["batch_size"], found["progress"]) == (True, 6, False)
+
+
+def test_the_help_shows_every_option_in_a_group(here, tmp_path):
+    help = here("run", "--help", cwd=tmp_path).stdout
+    for group in {each.metadata["group"] for each in options().values()}:
+        assert f"\n{group}:\n" in help
+    shown = set(re.findall(r"^  (?:-\w, )?--([\w-]+)", help, re.MULTILINE))
+    expected = {name.replace("_", "-") for name in options()}
+    assert expected <= shown
+    assert {option for each in cli.commands["run"].params for option in each.opts if option.startswith("--")} == {
+        f"--{name}" for name in shown - {"help"}
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_what_is_known_of_a_users_table_holds_in_the_answer(tmp_path, here):
     table(tmp_path / "plant.csv", False)
     (tmp_path / "start.txt").write_text("alarm, load, heat\n2 0 1\n")
-    known = ["-o", "tiers=alarm | load", "--before", "load<heat", "--fix", "heat=2", "--start", "start.txt"]
-    budget = ["--evals", 6, "--init", 3]
-    done = law_ray("run", "nml:plant.csv", *known, *budget, "--json", "--out", "run", cwd=tmp_path)
-    assert json.loads(done.stdout)["ordering"] == ["alarm", "load", "heat"]
-    refused = law_ray("run", "nml:plant.csv", "--before", "load<heat", "--before", "heat<load", cwd=tmp_path, code=2)
+    known = ["-o", "tiers=alarm | load", "--before", "load<heat", "--fixed", "heat=2", "--start", "start.txt"]
+    budget = ["--evals", 6, "--n-init", 3]
+    done = here("run", "nml:plant.csv", *known, *budget, "--json", "--out", "run", cwd=tmp_path)
+    assert answer_of(done)["ordering"] == ["alarm", "load", "heat"]
+
+
+def test_constraints_that_contradict_each_other_are_refused_by_the_names_of_the_items(tmp_path, here):
+    table(tmp_path / "plant.csv", False)
+    refused = here("run", "nml:plant.csv", "--before", "load<heat", "--before", "heat<load", cwd=tmp_path, code=2)
     assert refused.stderr.count("\n") == 1
     assert "load before heat" in refused.stderr
 
 
-def test_a_run_that_died_with_its_machine_goes_on_from_its_copy(project):
-    options = ["my_objective.py:slow", "--n-items", 12, "--evals", 24, "--init", 6, "--batch-size", 3, "--seed", 5]
-    law_ray("run", *options, "--out", "whole", "--json", cwd=project)
+@pytest.mark.faults
+def test_a_run_that_died_with_its_machine_goes_on_from_its_backup(project):
+    options = ["my_objective.py:slow", "--n-items", 12, "--evals", 24, "--n-init", 6, "--batch-size", 3, "--seed", 5]
+    in_a_process("run", *options, "--out", "whole", "--json", cwd=project)
     uri = f"file://{project}/far/run1"
-    command = [str(LAW_RAY), "run", *map(str, options), "--out", "lost", "--copy", uri]
+    command = [str(LAW_RAY), "run", *map(str, options), "--out", "lost", "--backup", uri]
     process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE)
     copy = project / "far" / "run1" / "journal.jsonl"
     while not copy.exists() or copy.read_text().count('"tell"') < 3:
@@ -272,28 +445,69 @@ def test_a_run_that_died_with_its_machine_goes_on_from_its_copy(project):
     process.kill()
     process.communicate()
     shutil.rmtree(project / "lost")
-    again = law_ray("resume", uri, "--json", cwd=project)
+    again = in_a_process("resume", uri, "--json", cwd=project)
     folder = project / "law-ray-runs" / "run1"
     assert Path(json.loads(again.stdout)["out"]) == folder
     assert history(folder) == history(project / "whole")
     assert copy.read_bytes() == (folder / "journal.jsonl").read_bytes()
-    assert "already holds a run" in law_ray("run", *options, "--copy", uri, cwd=project, code=2).stderr
+    assert "already holds a run" in in_a_process("run", *options, "--backup", uri, cwd=project, code=2).stderr
 
 
-def test_a_run_ends_well_though_its_copy_does_not(project, monkeypatch):
+@pytest.mark.usefixtures("cluster")
+def test_a_run_ends_well_though_its_backup_does_not(project, here, monkeypatch):
     (project / "full").mkdir()
-    options = ["my_objective.py:score", "--n-items", 12, "--evals", 6, "--init", 6, "--out", "run", "--json"]
-    code = f"""
-import sys
-from law_ray import cli, copies
-copies.PATIENCE = copies.INTERVAL = 0.1
-def full(self, name, content):
-    raise OSError("no space left")
-copies._Place.write = full
-sys.argv = ["law-ray", "run", *{list(map(str, options))!r}, "--copy", "file://{project}/full"]
-cli.main()
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["evaluations"] == 6
-    assert "its copy is behind (OSError: no space left): bring" in done.stderr
+    uri = f"file://{project}/full"
+
+    def full(self, name, content):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(backup, "PATIENCE", 0.1)
+    monkeypatch.setattr(backup, "INTERVAL", 0.1)
+    monkeypatch.setattr(backup._Storage, "write", full)
+    done = here("run", "my_objective.py:quiet", "--n-items", 12, "--evals", 6, "--n-init", 6, "--out", "run", "--json",
+                "--backup", uri, cwd=project, code=1)  # fmt: skip
+    assert answer_of(done)["evaluations"] == 6
+    assert "its backup is behind (OSError: no space left): copy" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_a_detached_run_is_attached_to_and_stopped_by_its_name(project, here):
+    options = ["--n-items", 8, "--n-init", 6, "--batch-size", 3, "--method", "random", "--detach"]
+    try:
+        begun = here("run", "my_objective.py:quiet", *options, "one", "--evals", 12, "--address", "auto",
+                     "--out", "one", "--json", cwd=project)  # fmt: skip
+        assert answer_of(begun) == {"name": "one", "out": str(project / "one"), "progress": "law-ray attach one"}
+        found = answer_of(here("attach", "one", "--quiet", "--json", cwd=project))
+        assert (found["evaluations"], found["stopped"]) == (12, "all evaluations were made")
+        here("run", "my_objective.py:slow", *options, "two", "--evals", 200, "--address", "auto", "--out", "two",
+             cwd=project)  # fmt: skip
+        stopped = here("stop", "two", cwd=project).stdout
+        assert f"stopped: `law-ray resume {project / 'two'}` continues it" in stopped
+        refused = here("attach", "two", cwd=project, code=2)
+        assert "no driver named two is on this cluster: there is none" in refused.stderr
+    finally:
+        for each in ray.util.list_named_actors(all_namespaces=True):
+            ray.kill(ray.get_actor(each["name"], each["namespace"]))
+
+
+def test_the_answer_says_what_is_known_of_noisy_values_and_of_failures(tmp_path):
+    settings = Settings(n_items=6, evals=8, n_init=8, batch_size=4, reevaluations=4)
+    run = working.started(tmp_path, settings)
+    for trial in run.ask(8):
+        run.enter(trial.id, Outcome(float(trial.id), 5.0) if trial.id else Outcome(reason="no licence"))
+    while again := run.ask_again():
+        for trial, _ in again:
+            run.enter_again(trial.id, Outcome(float(trial.id), 5.0))
+    run.journal.close()
+
+    def f(permutation):
+        return 0.0
+
+    found = _answer(result_of(Run.load(tmp_path), BlackBox(f), "all evaluations were made"), BlackBox(f))
+    assert found["reevaluated"] == run.winner._asdict()
+    assert found["reevaluated"]["repeats"] == 4
+    assert found["best_permutation"] == run.optimizer.trials[run.winner.trial_id].permutation.tolist()
+    assert (found["evaluations"], found["failed"], found["last_failure"]) == (8, 1, "no licence")
+    assert (found["objective"], found["stopped"]) == ("f", "all evaluations were made")
+    assert json.loads(json.dumps(found)) == found

@@ -665,18 +665,6 @@ def test_the_default_method_is_law_auto_everywhere():
     assert {"law-auto", "law-est"} <= set(law_ray.METHODS)
 
 
-def test_permutations_stay_read_only_through_pickle():
-    opt = pickle.loads(pickle.dumps([Optimizer(5), *Optimizer(5).ask(2)]))
-    assert not opt[1].permutation.flags.writeable
-
-
-def test_trials_compare_and_hash():
-    trial = Optimizer(5).ask(1)[0]
-    copy = pickle.loads(pickle.dumps(trial))
-    assert (trial == copy) in (True, False)
-    assert trial in {trial}
-
-
 def test_huge_finite_values_do_not_crash_an_ask():
     opt = Optimizer(5, n_init=2)
     opt.add([[0, 1, 2, 3, 4], [1, 0, 2, 3, 4]], [1e308, 1.1e308])
@@ -847,3 +835,144 @@ def test_of_many_values_the_model_gets_the_best_and_some_of_the_others(monkeypat
     assert set(np.argsort(y, kind="stable")[:15]) <= set(ids.tolist())
     assert np.array_equal(given["y"], y[ids])
     assert np.array_equal(given["X"], [opt.trials[i].permutation for i in ids])
+
+
+# items by name
+
+JOBS = ("cut", "sew", "dye", "pack", "ship")
+
+
+def test_constraints_and_starts_may_name_items():
+    """By name, by number, or both, with the same proposals."""
+    by_name = {"before": [("cut", "sew"), ("dye", 3)], "fixed": {"ship": 4}, "start": [["dye", "cut", "sew", 3, 4]]}
+    by_number = {"before": [(0, 1), (2, 3)], "fixed": {4: 4}, "start": [[2, 0, 1, 3, 4]]}
+    named = Optimizer(5, n_init=3, item_names=JOBS, **by_name)
+    assert named.constraints == Constraints(5, [(0, 1), (2, 3)], {4: 4})
+    assert named.start.tolist() == [[2, 0, 1, 3, 4]]
+    assert run(named, (3, 2)) == run(Optimizer(5, n_init=3, **by_number), (3, 2))
+
+
+def test_names_add_to_the_constraints_that_are_given():
+    given = Constraints(5, [(0, 1)], {4: 4})
+    optimizer = Optimizer(5, constraints=given, item_names=JOBS, before=[("sew", "dye")], fixed=[("pack", 3)])
+    assert optimizer.constraints == Constraints(5, [(0, 1), (1, 2)], {3: 3, 4: 4})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"before": [("cut", "glue")]}, "there is no item 'glue': items are 0 to 4, or a name such as cut"),
+        ({"fixed": {"glue": 0}}, "there is no item 'glue'"),
+        ({"start": [["cut", "sew", "dye", "pack", "glue"]]}, "there is no item 'glue'"),
+        ({"start": [["cut", "sew", "dye", "pack", "cut"]]}, "does not hold each of 0..4 once"),
+        ({"before": [("cut", "sew"), ("sew", "cut")]}, "before has a cycle, (cut before sew|sew before cut)"),
+    ],
+)
+def test_unknown_names_and_conflicts_are_refused_by_name(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Optimizer(5, item_names=JOBS, **arguments)
+
+
+def test_names_are_refused_where_items_have_none():
+    for arguments in ({"before": [("cut", "sew")]}, {"fixed": {"cut": 0}}, {"start": [["cut", 1, 2, 3, 4]]}):
+        with pytest.raises(InputError, match=r"there is no item 'cut': items are 0 to 4$"):
+            Optimizer(5, **arguments)
+
+
+# a method of one's own
+
+
+def test_a_method_of_ones_own_is_used_like_a_known_one():
+    known, own = Optimizer(6, "law-est", n_init=5), Optimizer(6, METHODS["law-est"], n_init=5)
+    assert run(known) == run(own)
+    assert known.model == own.model
+
+
+def test_a_method_of_ones_own_without_a_model_gets_no_process():
+    contexts = []
+
+    def choose(context, batch_size):
+        contexts.append(context)
+        return first_free(context, batch_size)
+
+    optimizer = Optimizer(5, Method(choose, "the first free orderings", None), n_init=3)
+    run(optimizer, (3, 2))
+    assert contexts[0].process is None
+    assert optimizer.model is None
+    with pytest.raises(AssertionError, match="has no posterior"):
+        _ = contexts[0].posterior
+
+
+def test_a_method_of_ones_own_is_replayed_through_its_model():
+    original = Optimizer(6, METHODS["law-auto"], n_init=5)
+    run(original, (5, 3))
+    copy = Optimizer(6, METHODS["law-auto"], n_init=5)
+    copy.replay([trial.permutation for trial in original.trials[:5]], 0, None)
+    copy.replay([trial.permutation for trial in original.trials[5:]], 1, original.model.to_record())
+    for trial in original.trials:
+        copy.tell(trial.id, trial.value)
+    assert copy.model == original.model
+    assert rows(copy.ask(2)) == rows(original.ask(2))
+
+
+# rounds that continue, and asks within a budget
+
+
+def test_points_may_continue_the_round_of_the_last_ask():
+    continued = []
+
+    def choose(context, batch_size):
+        continued.append((context.round, context.continue_round))
+        return first_free(context, batch_size)
+
+    opt = Optimizer(5, Method(choose, "the first free orderings", None), n_init=3)
+    tell_all(opt, opt.ask(3))
+    rounds = []
+    for continue_round in (True, False, True, True, False):  # the first continues the initial design
+        trials = opt.ask(2, continue_round)
+        rounds.append({trial.round for trial in trials})
+        tell_all(opt, trials)
+    assert rounds == [{0}, {1}, {1}, {1}, {2}]
+    assert continued == [(0, True), (1, False), (1, True), (1, True), (2, False)]
+
+
+def test_up_to_a_batch_is_asked_within_the_budget_and_the_initial_design_is_one_batch():
+    opt, sizes = Optimizer(6, "random", n_init=5), []
+    while trials := opt.ask_up_to(3, evals=12):
+        sizes.append(len(trials))
+        tell_all(opt, trials)
+    assert sizes == [5, 3, 3, 1]
+    assert opt.ask_up_to(3, evals=12) == []
+    assert [len(opt.ask_up_to(3)) for _ in range(2)] == [3, 3]  # without a budget
+
+
+def test_up_to_a_batch_is_asked_for_what_is_left_of_the_initial_design():
+    opt = Optimizer(6, "random", n_init=5)
+    opt.ask(2)
+    assert len(opt.ask_up_to(9)) == 3
+    assert len(Optimizer(6, "random", n_init=5).ask_up_to(9, evals=4)) == 4
+    assert len(Optimizer(6, "random", n_init=0).ask_up_to(9, evals=4)) == 4
+
+
+@pytest.mark.parametrize("method", ["random", "law-auto"])
+def test_up_to_a_batch_is_asked_until_the_space_is_used_up(method):
+    opt, asked = Optimizer(4, method, n_init=5), []
+    while trials := opt.ask_up_to(7):
+        asked += rows(trials)
+        tell_all(opt, trials)
+    assert sorted(asked) == list(itertools.permutations(range(4)))
+
+
+def test_up_to_a_batch_is_asked_until_the_keys_are_used_up():
+    opt, firsts = Optimizer(6, "random", n_init=2, key=first_item), []
+    while trials := opt.ask_up_to(4):
+        firsts += [int(trial.permutation[0]) for trial in trials]
+        tell_all(opt, trials)
+    assert sorted(firsts) == list(range(6))
+
+
+def test_asks_up_to_a_batch_may_continue_the_round():
+    opt = Optimizer(6, "random", n_init=5)
+    tell_all(opt, opt.ask_up_to(5))
+    rounds = [opt.ask_up_to(2, continue_round)[0].round for continue_round in (False, True, False)]
+    assert rounds == [1, 1, 2]

@@ -104,6 +104,7 @@ def test_tune_evaluates_the_rounds_of_the_optimizer(tuner):
     assert results.get_best_result("score", "min").metrics["score"] == min(map(displacement, tried(results)))
 
 
+@pytest.mark.slow
 def test_failed_trials_are_no_points_and_the_aim_may_come_with_a_param_space(tuner):
     broken, nan = plain([4])[1:3]
 
@@ -136,6 +137,7 @@ class PowerCut(tune.Callback):
                 raise RuntimeError("power cut")
 
 
+@pytest.mark.slow
 def test_a_tuner_that_died_is_restored_to_the_same_proposals(tuner, tmp_path):
     with pytest.raises(RuntimeError, match="power cut"):
         tuner(score, search(), 10, callbacks=[PowerCut(tmp_path / "cut")]).fit()
@@ -144,6 +146,7 @@ def test_a_tuner_that_died_is_restored_to_the_same_proposals(tuner, tmp_path):
     assert all(result.metrics["score"] == displacement(result.config["permutation"]) for result in results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["resume_errored", "restart_errored"])
 def test_a_trial_that_failed_counts_once_it_is_mended(tuner, tmp_path, option):
     broken, mended = plain([4])[0], tmp_path / "mended"
@@ -162,6 +165,7 @@ def test_a_trial_that_failed_counts_once_it_is_mended(tuner, tmp_path, option):
     assert searcher.optimizer.best.value == displacement(broken)
 
 
+@pytest.mark.slow
 def test_tune_ends_when_nothing_is_left(tuner):
     results = tuner(score, search(n_items=3, before=[]), 50).fit()
     assert len({tuple(permutation) for permutation in tried(results)}) == len(results) == 6
@@ -253,6 +257,22 @@ def test_known_points_begin_the_search_and_are_not_proposed_again():
         suggestions = list(hand_out(searcher).values())
         assert len(suggestions) == 3
         assert not [permutation for permutation in suggestions if permutation in plain([4])]
+
+
+def test_a_search_begins_with_the_orderings_of_start_and_then_with_points_to_evaluate():
+    first, second, third = plain([4])[2::-1]
+    searcher = search(start=[first, second], points_to_evaluate=[{"permutation": third}])
+    assert list(hand_out(searcher).values())[:3] == [first, second, third]
+    known = search(start=[first], points_to_evaluate=[{"permutation": second}], evaluated_rewards=[3.0], n_init=2)
+    assert list(hand_out(known).values()) == [first]
+    assert known.optimizer.best.permutation.tolist() == second
+
+
+def test_items_may_be_given_by_name():
+    named = search(before=[("c", "a")], fixed={"f": 5}, start=[list("cabdef")], item_names=tuple("abcdef"))
+    numbered = search(before=[(2, 0)], fixed={5: 5}, start=[[2, 0, 1, 3, 4, 5]])
+    assert named.optimizer.constraints == numbered.optimizer.constraints
+    assert list(hand_out(named).values()) == list(hand_out(numbered).values())
 
 
 @pytest.mark.parametrize("calls", [0, 3, 6, 9, 14])
@@ -354,6 +374,10 @@ def test_bad_arguments_are_refused_by_name():
         ({"points_to_evaluate": [{"permutation": [0, 1]}]}, "not a permutation"),
         ({"points_to_evaluate": [{"permutation": [0, 1, 2, 3, 4, 5]}]}, "item 2 must come before item 0"),
         ({"before": [(0, 9)]}, "before has"),
+        ({"before": [("c", "a")]}, "there is no item 'c'"),
+        ({"start": [[0, 1]]}, "not a permutation"),
+        ({"starts": []}, "LAWSearch has no option starts: choose among method, seed"),
+        ({"maximize": True}, "no option maximize"),
     ):
         with pytest.raises(InputError, match=culprit):
             search(**changed)

@@ -3,7 +3,7 @@ import pytest
 
 from law_ray.acquisition.neighbourhoods import N_AT_ONCE, MixedNeighbourhood, SwapNeighbourhood, neighbourhood
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.kernels.distance import KERNELS, POSITION, positions_of
+from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, positions_of
 from law_ray.space.constraints import Constraints
 from law_ray.space.permutations import insertion_neighbours, invert, reversal_neighbours, sample
 from tests.oracles.additive import some_components
@@ -20,12 +20,14 @@ def of(kernel, n_items=9, n=20):
     return points, neighbourhood(kernel, positions_of(points))
 
 
-each = pytest.mark.parametrize("kernel", [POSITION, ADDITIVE.kernel, TOUR.kernel], ids=["swaps", "additive", "tour"])
+each = pytest.mark.parametrize(
+    "kernel", [POSITION_KERNEL, ADDITIVE.kernel, TOUR.kernel], ids=["swaps", "additive", "tour"]
+)
 
 
 def around(climber, kernel):
     """Return all neighbours by whole permutations."""
-    if kernel is POSITION:
+    if kernel is POSITION_KERNEL:
         return swap_neighbours(climber)
     others = [neighbours_of(climber[None])[0] for neighbours_of in (insertion_neighbours, reversal_neighbours)]
     return np.concatenate([swap_neighbours(climber), *others])
@@ -37,7 +39,7 @@ def after_all(moves, climber):
 
 
 def test_the_position_kernel_has_swaps_and_other_kernels_have_all_moves():
-    assert isinstance(of(POSITION)[1], SwapNeighbourhood)
+    assert isinstance(of(POSITION_KERNEL)[1], SwapNeighbourhood)
     assert isinstance(of(ADDITIVE.kernel)[1], MixedNeighbourhood)
     assert isinstance(of(TOUR.kernel)[1], MixedNeighbourhood)
 
@@ -47,7 +49,9 @@ class UnregisteredKernel:
         return np.zeros((len(q), len(P)))
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS.values() if kernel != POSITION], ids=lambda k: k.name)
+@pytest.mark.parametrize(
+    "kernel", [kernel for kernel in KERNELS.values() if kernel != POSITION_KERNEL], ids=lambda k: k.name
+)
 def test_other_kernels_of_one_distance_have_no_moves_and_are_refused_by_name(kernel):
     with pytest.raises(NotImplementedError, match=f"no moves for the kernel {kernel.name}: use position, or add"):
         of(kernel)
@@ -92,14 +96,14 @@ def test_neighbours_of_several_climbers_are_those_of_each_move(kernel):
         np.testing.assert_array_equal(neighbours, after_all(moves, climber)[which])
 
 
-@pytest.mark.parametrize("kernel", [POSITION, ADDITIVE.kernel], ids=["swaps", "all moves"])
+@pytest.mark.parametrize("kernel", [POSITION_KERNEL, ADDITIVE.kernel], ids=["swaps", "all moves"])
 @pytest.mark.parametrize("n_items", [2, 9, 21])
 def test_steps_try_every_move_before_they_repeat_themselves(kernel, n_items):
     _, moves = of(kernel, n_items)
     tried: list[int] = []
     while len(tried) < len(moves.all):
         which = moves.next()
-        assert len(which) <= max(N_AT_ONCE, len(moves.all) * (kernel is POSITION))
+        assert len(which) <= max(N_AT_ONCE, len(moves.all) * (kernel is POSITION_KERNEL))
         tried += which.tolist()
     assert set(tried) == set(moves.all.tolist())
     assert len(tried) - len(moves.all) < max(N_AT_ONCE, 1)
@@ -116,7 +120,7 @@ def test_the_allowed_moves_are_those_that_lead_to_allowed_orderings(kernel, cons
 
 
 def test_moves_that_touch_nothing_in_common_can_be_made_in_any_order():
-    for kernel in (POSITION, ADDITIVE.kernel):
+    for kernel in (POSITION_KERNEL, ADDITIVE.kernel):
         _, moves = of(kernel)
         q = positions_of(np.random.default_rng(4).permutation(9)[None])[0]
         rng = np.random.default_rng(5)

@@ -25,7 +25,7 @@ from tests.oracles.orderings import some_constraints
 
 
 def length(permutation):
-    """Has many ties."""
+    """Return the sum of the differences of neighbours, a value with many ties."""
     return float(np.abs(np.diff(permutation)).sum())
 
 
@@ -148,7 +148,7 @@ def admit(admission, offspring, *others):
     return admission.do(population(offspring), *map(population, others)).get("X").tolist()
 
 
-def test_the_first_of_each_key_is_admitted_that_is_not_taken_nor_among_parents_or_chosen():
+def test_of_each_key_that_is_not_excluded_nor_among_parents_or_chosen_the_first_is_admitted():
     by_first = Admission(Exclusions(lambda p: int(p[0]), np.array([[0, 1, 2, 3, 4]])), Constraints(5))
     offspring = [[0, 2, 1, 3, 4], [1, 0, 2, 3, 4], [2, 0, 1, 3, 4], [1, 2, 3, 4, 0], [4, 0, 1, 2, 3], [3, 0, 1, 2, 4]]
     parents, chosen = [[2, 1, 0, 3, 4]], [[3, 2, 1, 0, 4]]

@@ -160,7 +160,7 @@ def test_the_optimum_estimate_of_a_small_space_counts_each_permutation_once(n_it
 
 @pytest.mark.parametrize(("n_items", "n"), [(12, 20), (20, 100)])
 def test_the_optimum_estimate_is_that_of_a_hundred_thousand_permutations(n_items, n):
-    """The sample is a tenth of that, so its points must count ten times; without that the estimate is 0.3 off."""
+    """The sample is a tenth of that, so its points must count ten times. Otherwise the estimate would be 0.3 off."""
     process = smooth_process(n_items, n)
     whole = optimum_estimate(*process.predict(sample(n_items, 100_000, np.random.default_rng(1))), -1.5)
     found = [
@@ -172,7 +172,7 @@ def test_the_optimum_estimate_is_that_of_a_hundred_thousand_permutations(n_items
 @pytest.mark.parametrize("prior", [False, True])
 @pytest.mark.parametrize("n", [40, *(pytest.param(n, marks=pytest.mark.slow) for n in (41, 42))])
 def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(n, prior, monkeypatch):
-    """By log det of the noisy gauge and the weights, the objective of the whole batch, on average over seeds."""
+    """On average over seeds, by the objective of the whole batch: log det of the noisy gauge, and the weights."""
     process, size = smooth_process(10, n), 20
     choose, covariance = (law.law_prior_est, process.kernel) if prior else (law.law_est, process.posterior)
     optimum = law.estimate_optimum(process, -2.0, Constraints(10), np.random.default_rng(0))
@@ -206,7 +206,7 @@ def constrained_process(constraints, n=30):
 
 @within
 @pytest.mark.parametrize("batch_size", [3, 14])
-def test_a_batch_and_all_that_is_looked_at_keep_the_constraints(known, batch_size, monkeypatch):
+def test_a_batch_and_its_pool_satisfy_the_constraints(known, batch_size, monkeypatch):
     constraints = Constraints(*known)
     process, pooled = constrained_process(constraints), []
 
@@ -233,7 +233,7 @@ def test_the_optimum_estimate_of_a_small_constrained_space_counts_each_allowed_p
 
 
 def test_the_optimum_estimate_of_a_large_constrained_space_is_over_allowed_permutations():
-    """Data and model are such that the optimum lies outside: over all permutations the estimate is 0.5 less."""
+    """Data and model are such that the optimum is not allowed: over all permutations, the estimate is 0.5 less."""
     constraints = Constraints(20, [(i, j) for i in range(10) for j in range(10, 20)])
     X = sample(20, 200, np.random.default_rng(0))
     y = (np.argsort(X, axis=1)[:, :10] < 10).sum(axis=1).astype(float)  # the constraints make it the largest

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from law_ray.kernels.additive import COMPONENTS, AdditiveHyperparameters
-from law_ray.kernels.distance import POSITION, positions_of
+from law_ray.kernels.distance import POSITION_KERNEL, positions_of
 from law_ray.models import evidence, fit_additive
 from law_ray.models.fit_additive import AdditiveEvidence, fit
 from law_ray.models.fit_distance import log_marginal_likelihood
@@ -56,7 +56,7 @@ def test_the_evidence_is_the_normal_density_at_its_best_mean():
 
 def test_the_evidence_of_the_position_component_alone_is_that_of_the_position_kernel():
     X, y, _ = DATA
-    distances = POSITION.distances(positions_of(X), positions_of(X))
+    distances = POSITION_KERNEL.distances(positions_of(X), positions_of(X))
     evidence = AdditiveEvidence(X, y, np.zeros(len(y)))
     differences = []
     for decay in (0.1, 2.0):

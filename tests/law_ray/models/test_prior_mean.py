@@ -9,7 +9,7 @@ from law_ray.acquisition.landscape import Landscape
 from law_ray.acquisition.local_search import climb
 from law_ray.errors import UsedUpError
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.kernels.distance import POSITION, DistanceHyperparameters
+from law_ray.kernels.distance import POSITION_KERNEL, DistanceHyperparameters
 from law_ray.methods import mace
 from law_ray.methods.baselines import ALL_NEIGHBOURS
 from law_ray.methods.registry import METHODS
@@ -122,7 +122,7 @@ def test_a_climb_ends_where_no_neighbour_is_better_by_direct_prediction(model, b
 
 
 def landscape_moves(permutation, model):
-    types = (swap_neighbours,) if model.kernel is POSITION else ALL_NEIGHBOURS
+    types = (swap_neighbours,) if model.kernel is POSITION_KERNEL else ALL_NEIGHBOURS
     return np.concatenate([neighbours_of(permutation[None])[0] for neighbours_of in types])
 
 

@@ -1,0 +1,60 @@
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import law_ray
+from law_ray import Optimizer, optimizer, trial
+from law_ray.errors import InputError
+from law_ray.trial import Trial, finite
+
+
+def pending():
+    return Trial(3, 1, np.array([2, 0, 1]))
+
+
+def test_a_trial_has_one_class_under_all_its_names():
+    assert law_ray.Trial is optimizer.Trial is trial.Trial
+
+
+def test_permutations_stay_read_only_through_pickle():
+    opt = pickle.loads(pickle.dumps([Optimizer(5), *Optimizer(5).ask(2)]))
+    assert not opt[1].permutation.flags.writeable
+
+
+def test_trials_compare_and_hash():
+    trial = Optimizer(5).ask(1)[0]
+    copy = pickle.loads(pickle.dumps(trial))
+    assert (trial == copy) in (True, False)
+    assert trial in {trial}
+
+
+def test_a_trial_that_is_told_or_failed_is_another_one():
+    before = pending()
+    told, failed = before.told(2, 0.5, 1.5), before.failed("crashed", 0.5)
+    assert (told.state, told.value, told.standard_error, told.seconds, told.reason) == ("told", 2.0, 0.5, 1.5, "")
+    assert (failed.state, failed.seconds, failed.reason) == ("failed", 0.5, "crashed")
+    assert math.isnan(failed.value)
+    assert (before.state, math.isnan(before.value)) == ("pending", True)
+    assert all((each.id, each.round, each.permutation.tolist()) == (3, 1, [2, 0, 1]) for each in (told, failed))
+    assert pending().told(1.0, None, math.nan).standard_error == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (math.nan, None, "the value of trial 3 is nan: give a finite number"),
+        (1.0, -0.5, "the standard error of trial 3 is -0.5: give at least 0"),
+        (1.0, math.inf, "the standard error is inf: give a finite number"),
+    ],
+)
+def test_a_trial_refuses_what_is_no_finite_value_or_standard_error(value, error, message):
+    with pytest.raises(InputError, match=message):
+        pending().told(value, error, 1.0)
+
+
+def test_numbers_beyond_the_floats_are_not_finite():
+    with pytest.raises(InputError, match="it is 1000"):
+        finite("it", 10**400)
+    assert finite("it", 10**300) == 1e300
