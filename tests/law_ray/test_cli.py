@@ -187,11 +187,11 @@ def kill_tree(process):
 @pytest.mark.faults
 @pytest.mark.timeout(300)
 def test_a_run_killed_at_three_random_moments_ends_as_one_never_touched(project):
-    options = ["--n-items", 8, "--evals", 60, "--n-init", 10, "--batch-size", 5, "--quiet"]
+    options = ["--n-items", 8, "--evals", 40, "--n-init", 10, "--batch-size", 5, "--quiet"]
     in_a_process("run", "my_objective.py:slow", *options, "--out", "whole", cwd=project)
     journal = project / "killed" / "journal.jsonl"
     command = ["run", "my_objective.py:slow", *map(str, options), "--out", "killed"]
-    moments = sorted(random.sample(range(3, 60), 3))
+    moments = sorted(random.sample(range(3, 40), 3))
     print(f"killed after {moments} evaluations")  # shown when the test fails
     for moment in moments:
         process = subprocess.Popen([str(LAW_RAY), *command], cwd=project, stderr=subprocess.DEVNULL)
@@ -201,7 +201,7 @@ def test_a_run_killed_at_three_random_moments_ends_as_one_never_touched(project)
         kill_tree(process)
         command = ["resume", "killed", "--quiet"]
     killed = history(project / "killed")
-    assert sum(value is not None for _, _, value in killed) < 60
+    assert sum(value is not None for _, _, value in killed) < 40
     in_a_process(*command, cwd=project)
     assert history(project / "killed") == history(project / "whole")
 
@@ -209,7 +209,7 @@ def test_a_run_killed_at_three_random_moments_ends_as_one_never_touched(project)
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_an_interrupt_leaves_a_run_that_resume_continues(project):
-    options = ["--n-items", "8", "--evals", "40", "--n-init", "10", "--batch-size", "5"]
+    options = ["--n-items", "8", "--evals", "40", "--n-init", "10", "--batch-size", "5", "--method", "local-search"]
     process = subprocess.Popen([str(LAW_RAY), "run", "my_objective.py:slow", *options, "--out", "run"], cwd=project,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
     journal = project / "run" / "journal.jsonl"
@@ -434,7 +434,8 @@ def test_constraints_that_contradict_each_other_are_refused_by_the_names_of_the_
 
 @pytest.mark.faults
 def test_a_run_that_died_with_its_machine_goes_on_from_its_backup(project):
-    options = ["my_objective.py:slow", "--n-items", 12, "--evals", 24, "--n-init", 6, "--batch-size", 3, "--seed", 5]
+    options = ["my_objective.py:slow", "--n-items", 12, "--evals", 24, "--n-init", 6, "--batch-size", 3, "--seed", 5,
+               "--method", "local-search"]  # fmt: skip
     in_a_process("run", *options, "--out", "whole", "--json", cwd=project)
     uri = f"file://{project}/far/run1"
     command = [str(LAW_RAY), "run", *map(str, options), "--out", "lost", "--backup", uri]
