@@ -80,10 +80,10 @@ class Amount(click.ParamType[tuple[str, float]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
         name, _, amount = value.rpartition("=")
-        try:
-            return name or self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx), float(amount)
-        except ValueError:
-            self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx)
+        with contextlib.suppress(ValueError):
+            if name:
+                return name, float(amount)
+        self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx)
 
 
 # How the command line takes an option, where that does not follow from its default.
@@ -187,7 +187,9 @@ def cli(context: click.Context) -> None:
 )
 @_settings_options
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
-@click.option("--detach", metavar="NAME", help="Let it go on by itself on the cluster, see `attach` and `stop`.")
+@click.option(
+    "--detach", metavar="NAME", help="Start the run on the cluster under this name, and return; see `attach`."
+)
 @_of_a_cluster_to_join
 @_output_options
 def run(
@@ -201,7 +203,7 @@ def run(
     if settings["start"] not in ("auto", "none"):
         settings["start"] = read_orderings(Path(settings["start"]), *items)
     settings["resources"] = dict(settings["resources"])
-    with _one_way_out(as_json) as tell:
+    with _answer_on_stdout_only(as_json) as tell:
         if detach is None:
             result = law_ray.minimize(black_box, progress=not quiet, **settings)
             tell(_answer(result, black_box))
@@ -221,7 +223,7 @@ def attach(name: str, address: str, quiet: bool, as_json: bool) -> None:
     """Follow the run NAME that was started with --detach, and print its answer."""
     from law_ray.driver import api, detached
 
-    with _one_way_out(as_json) as tell:
+    with _answer_on_stdout_only(as_json) as tell:
         spec, reason = detached.attach(name, address, not quiet)
         found = Run.load(spec.folder)
         black_box = BlackBox.from_record(found.objective)
@@ -249,7 +251,7 @@ def resume(run: str, evals: int | None, out: Path | None, address: str | None, q
     backup = run if "://" in run else None
     folder = Path(run).expanduser() if backup is None else backups.fetch(backup, out)
     black_box = BlackBox.from_record(Run.load(folder).objective)
-    with _one_way_out(as_json) as tell:
+    with _answer_on_stdout_only(as_json) as tell:
         result = law_ray.resume(folder, black_box, evals=evals, backup=backup, address=address, progress=not quiet)
         tell(_answer(result, black_box))
         _check_backup(result)
@@ -296,7 +298,7 @@ def _check_backup(result: law_ray.Result) -> None:
 
 
 @contextlib.contextmanager
-def _one_way_out(as_json: bool) -> Any:
+def _answer_on_stdout_only(as_json: bool) -> Any:
     """Let only the answer reach stdout: what workers print, and Ray says, goes to stderr."""
     stdout = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
@@ -304,7 +306,7 @@ def _one_way_out(as_json: bool) -> Any:
 
 
 def _answer(result: law_ray.Result, objective: BlackBox) -> dict[str, Any]:
-    """Return all that a run found, ready for JSON. Times are in seconds; rounds are those that a model chose."""
+    """Return all that a run found, ready for JSON. Times are in seconds; rounds do not count the initial design."""
     finished = Run.load(result.out)
     found = {
         "objective": finished.objective["name"],

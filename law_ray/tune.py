@@ -11,13 +11,14 @@ from ray.tune.search.variant_generator import parse_spec_vars
 from ray.tune.utils import flatten_dict
 
 from law_ray.errors import InputError
-from law_ray.optimizer import Optimizer, Trial
+from law_ray.optimizer import Optimizer
 from law_ray.runs.evaluation import Outcome, checked
 from law_ray.space.exclusions import Key
 from law_ray.space.naming import Item
+from law_ray.trial import Trial
 
 VERSION = 1
-"""Of what `save` writes."""
+"""The version of what `save` writes."""
 
 OPTIONS = ("method", "seed", "n_init", "key", "before", "fixed", "item_names")
 """Arguments of `Optimizer` that a search takes."""
@@ -112,7 +113,9 @@ class LAWSearch(Searcher):
         Every batch_size-th call takes as long as `Optimizer.ask`.
         """
         if self._metric is None or self._mode is None:
-            raise InputError("LAWSearch has no metric or no mode: give it both, as without a param_space Tune does not")
+            raise InputError(
+                "LAWSearch has no metric or no mode: pass both, because Tune forwards them only with a param_space"
+            )
         handed_out = set(self._trials.values())
         pending = self.optimizer.pending
         waiting = [trial for trial in pending if trial.id not in handed_out]

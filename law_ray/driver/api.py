@@ -1,7 +1,6 @@
 """`minimize` and `resume`: the calls that start a driver actor and follow it to its end."""
 
 import inspect
-import os
 import sys
 import uuid
 from collections.abc import Callable
@@ -9,17 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ray
 from numpy.typing import ArrayLike
 from ray.exceptions import RayError
 
 from law_ray.driver.actor import Spec, Start, start_driver
 from law_ray.driver.client import stop, understood, watch
-from law_ray.driver.cluster import check_request, connect
+from law_ray.driver.cluster import check_request, connected
 from law_ray.driver.detached import start_detached
 from law_ray.driver.serialization import dumps
 from law_ray.errors import InputError, Interrupted, RunError
-from law_ray.optimizer import Optimizer, Trial
+from law_ray.optimizer import Optimizer
 from law_ray.runs import backup as backups
 from law_ray.runs import journal
 from law_ray.runs.active import folder_for
@@ -27,6 +25,8 @@ from law_ray.runs.objective import BlackBox
 from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
+from law_ray.trial import Trial
+from law_ray.utils.threads import available_cpus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +43,9 @@ class Result:
     out: Path
     """the run folder"""
     evaluations: int
-    """told and failed"""
+    """trials that were told or failed"""
     rounds: int
-    """that a model chose"""
+    """rounds after the initial design"""
     seconds_asking: float
     seconds_evaluating: float
     stop_reason: str
@@ -162,7 +162,7 @@ def _spec(
     resolved = Settings(
         n_items=n_items,
         batch_size=None if isinstance(batch_size, str) else batch_size,
-        threads=len(os.sched_getaffinity(0)),
+        threads=available_cpus(),
         resources=tuple((settings.pop("resources", None) or {}).items()),
         before=constraints.before,
         fixed=constraints.fixed,
@@ -206,8 +206,8 @@ def resume(
         out: The run folder.
         objective: The objective that the run was started with. By default it is loaded by the name in the journal.
         evals: A larger budget, which extends the run.
-        backup: A URI where to keep a copy of the run folder; by default where it was kept. `law_ray.runs.backup.fetch`
-            brings a run back from there.
+        backup: A URI where to keep a copy of the run folder; by default the one that the run was started with.
+            `law_ray.runs.backup.fetch` brings a run back from there.
         address: As for `minimize`.
         progress: As for `minimize`.
 
@@ -236,25 +236,22 @@ def _follow(objective: BlackBox, spec: Spec, address: str | None, progress: bool
     pickled = dumps(objective.objective)
     if progress and sys.stderr.isatty():
         print("starting Ray ...", end="\r", file=sys.stderr)
-    started_here = connect(address, len(pickled))
     driver = None
-    try:
-        check_request(settings)
-        driver = start_driver(spec)
-        reason = watch(driver, pickled, settings.evals, progress)
-    except KeyboardInterrupt:
-        if driver is not None:
-            stop(driver)
-        if not (folder / journal.NAME).exists():
-            raise
-        by_name = Run.load(folder).objective["source"] is not None
-        how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
-        raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
-    except (RayError, OSError) as error:
-        raise understood(error, folder) from None
-    finally:
-        if started_here:
-            ray.shutdown()
+    with connected(address, len(pickled)):
+        try:
+            check_request(settings)
+            driver = start_driver(spec)
+            reason = watch(driver, pickled, settings.evals, progress)
+        except KeyboardInterrupt:
+            if driver is not None:
+                stop(driver)
+            if not (folder / journal.NAME).exists():
+                raise
+            by_name = Run.load(folder).objective["source"] is not None
+            how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
+            raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
+        except (RayError, OSError) as error:
+            raise understood(error, folder) from None
     result = result_of(Run.load(folder), objective, reason)
     if settings.backup is not None:
         with backups.Backup(folder, settings.backup) as copy:

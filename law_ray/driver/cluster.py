@@ -4,6 +4,8 @@ import logging
 import math
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ray
@@ -54,6 +56,17 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
         logging_level=logging.ERROR,
     )
     return True
+
+
+@contextmanager
+def connected(address: str | None, objective_bytes: int = 0) -> Iterator[None]:
+    """Join a Ray cluster, or start one here, for as long as the context lasts; one joined before stays joined."""
+    joined = connect(address, objective_bytes)
+    try:
+        yield
+    finally:
+        if joined:
+            ray.shutdown()
 
 
 def _listen_to_others(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from ray.exceptions import RayError
 
 from law_ray.driver.actor import NAMESPACE, Spec, start_driver
 from law_ray.driver.client import POLL, stop, understood, watch
-from law_ray.driver.cluster import check_request, connect
+from law_ray.driver.cluster import check_request, connected
 from law_ray.errors import InputError, Interrupted
 
 
@@ -20,25 +20,23 @@ def start_detached(spec: Spec, address: str | None) -> None:
     """
     if address is None:
         raise InputError("a detached run needs a Ray cluster that outlives this command: give its address (--address)")
-    joined = connect(address)
-    try:
-        check_request(spec.settings)
+    with connected(address):
         try:
+            check_request(spec.settings)
             driver = start_driver(spec)
-        except ValueError:
+            done = driver.result.remote()
+            while ray.get(driver.status.remote()) is None and not ray.wait([done], timeout=POLL)[0]:
+                pass
+            if ray.wait([done], timeout=0)[0]:
+                ray.get(done)  # raises the error that ended the run
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(
                 f"a driver named {spec.name} is on this cluster already: attach to it, stop it, or choose another name"
             ) from None
-        done = driver.result.remote()
-        while ray.get(driver.status.remote()) is None and not ray.wait([done], timeout=POLL)[0]:
-            pass
-        if ray.wait([done], timeout=0)[0]:
-            ray.get(done)  # raises the error that ended the run
-    except RayError as error:
-        raise understood(error, spec.folder) from None
-    finally:
-        if joined:
-            ray.shutdown()
+        except RayError as error:
+            raise understood(error, spec.folder) from None
 
 
 def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
@@ -52,8 +50,7 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         Interrupted: The user pressed Ctrl-C; the run goes on.
         RunError: The run, or Ray, failed.
     """
-    joined = connect(address)
-    try:
+    with connected(address):
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
         try:
@@ -63,9 +60,6 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         except (RayError, OSError) as error:
             raise understood(error, spec.folder) from None
         ray.kill(driver)
-    finally:
-        if joined:
-            ray.shutdown()
     return spec, reason
 
 
@@ -78,15 +72,11 @@ def stop_detached(name: str, address: str) -> Spec:
     Raises:
         InputError: There is no such driver.
     """
-    joined = connect(address)
-    try:
+    with connected(address):
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
         stop(driver)
         ray.kill(driver)
-    finally:
-        if joined:
-            ray.shutdown()
     return spec
 
 

@@ -14,9 +14,9 @@ import ray
 from ray.exceptions import RayError, WorkerCrashedError
 
 from law_ray.driver.heartbeat import Heartbeats
-from law_ray.optimizer import Trial
 from law_ray.runs.evaluation import Outcome, Part, combine, evaluate, evaluate_part
 from law_ray.runs.settings import Settings
+from law_ray.trial import Trial
 from law_ray.typing import IntArray
 from law_ray.utils import threads
 from law_ray.utils.seeding import generator
@@ -140,7 +140,8 @@ class Evaluations:
             if self._costs[job, part] < MAX_COST:
                 self._attempt(job, part, attempt.avoided)
             else:
-                yield job, self._end(job, Outcome(reason=f"{type(error).__name__}: the worker died, again"))
+                reason = f"{type(error).__name__}: the worker died or was lost, again"
+                yield job, self._end(job, Outcome(reason=reason))
             return
         if isinstance(result, Outcome):  # of a whole evaluation, or of a part that could not begin
             yield job, self._end(job, result)

@@ -1,4 +1,4 @@
-"""A run that goes on: every step is in the journal before it counts, and rules end it."""
+"""An open run: each step is in the journal before it takes effect, until a stop rule holds."""
 
 import itertools
 import math
@@ -11,7 +11,6 @@ from typing import Self
 
 from law_ray.errors import RunError
 from law_ray.models.prior_mean import Proxy
-from law_ray.optimizer import INITIAL, Trial
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.journal import VERSION, Journal
 from law_ray.runs.records import ObjectiveRecord, Record
@@ -19,6 +18,7 @@ from law_ray.runs.reevaluation import contenders
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
 from law_ray.space.exclusions import Key
+from law_ray.trial import INITIAL, Trial
 
 PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
 """Packages whose versions the journal stores."""
@@ -155,7 +155,7 @@ class ActiveRun(Run):
     def ask_again(self) -> list[tuple[Trial, int]]:
         """Return the best trials to evaluate once more, each with the number of the repeat; on disk then.
 
-        None once it is clear which is the best, or when `settings.reevaluations` repeats were asked for in all.
+        Empty once it is clear which is the best, or when `settings.reevaluations` repeats were asked for in all.
         """
         trials = self.optimizer.trials
         if not self.due:

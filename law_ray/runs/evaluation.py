@@ -87,8 +87,10 @@ def checked(result: Any, seconds: float) -> Outcome:
     if not isinstance(value, Real) or not isinstance(error, Real):
         reason = f"returned {_short(result)}, not a number or (number, standard error)"
         return Outcome(seconds=seconds, reason=reason)
-    if not math.isfinite(value) or not math.isfinite(error) or error < 0:
+    if not math.isfinite(value) or not math.isfinite(error):
         return Outcome(seconds=seconds, reason=f"returned {_short(result)}, not finite")
+    if error < 0:
+        return Outcome(seconds=seconds, reason=f"returned {_short(result)}, whose standard error is negative")
     return Outcome(float(value), float(error), seconds)
 
 

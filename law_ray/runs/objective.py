@@ -1,4 +1,7 @@
-"""A user's objective behind one interface: every optional attribute of it is read here, and nowhere else."""
+"""A user's objective behind one interface: whether it has an optional attribute is decided here.
+
+Workers call the objective itself, its `split` and its `combine` (`law_ray.runs.evaluation`).
+"""
 
 import hashlib
 import inspect
@@ -14,11 +17,11 @@ import numpy as np
 
 from law_ray.errors import InputError, RunError
 from law_ray.models.prior_mean import Proxy
-from law_ray.optimizer import Trial
 from law_ray.runs.records import ObjectiveRecord
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
 from law_ray.space.naming import Item, named_constraints
+from law_ray.trial import Trial
 from law_ray.utils.seeding import generator
 
 
@@ -158,7 +161,7 @@ def known_objectives() -> dict[str, str]:
 
 
 OUR_PACKAGES = ("law_ray", "objectives")
-"""Installed on every node, if here perhaps as a checkout."""
+"""Every node has them installed, though this machine may use a checkout."""
 
 
 def is_users(file: str, installed: tuple[str, ...] | None = None) -> bool:

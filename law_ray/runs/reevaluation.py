@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from law_ray.acquisition.functions import gauss_legendre
-from law_ray.optimizer import Trial
+from law_ray.trial import Trial
 from law_ray.typing import FloatArray
 
 N_FINALISTS = 5

@@ -34,13 +34,14 @@ def draw_convergence(run: Run, path: Path | None = None) -> Path:
     best = (np.maximum if run.settings.maximize else np.minimum).accumulate(values)
     initial = np.array([trial.round == 0 for trial in told])
     axes.plot(number[initial], values[initial], "o", ms=3.5, color="0.65", label="initial design")
-    axes.plot(number[~initial], values[~initial], "o", ms=3.5, color="C0", alpha=0.6, label="chosen by the model")
+    axes.plot(number[~initial], values[~initial], "o", ms=3.5, color="C0", alpha=0.6, label="chosen by the method")
     axes.step(number, best, where="post", color="C3", label="best so far")
     failed = [trial.id + 1 for trial in run.ended if trial.state == "failed"]
     if failed:
         height = axes.get_ylim()[1]
         axes.plot(failed, [height] * len(failed), "x", ms=5, color="k", label="failed", clip_on=False)
-    axes.set(xlabel="evaluations", ylabel="value", title=f"{run.objective['name']}: best {best[-1]:.6g}")
+    value = best[-1] if run.winner is None else run.winner.value  # the best of noisy values is too good
+    axes.set(xlabel="evaluations", ylabel="value", title=f"{run.objective['name']}: best {value:.6g}")
     axes.ticklabel_format(useOffset=False)
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
@@ -50,7 +51,8 @@ def draw_convergence(run: Run, path: Path | None = None) -> Path:
 def draw_information_gain(run: Run, path: Path | None = None) -> Path | None:
     """Draw the information that the evaluations gained, by the last fit, beside the bounds on it.
 
-    The bounds (`law_ray.theory`), which are known for the position kernel, hold for any choice of as many evaluations.
+    The bounds (`law_ray.theory`) hold for any choice of as many evaluations. They are drawn for the position kernel,
+    for which both are known.
 
     Args:
         run: The run.
@@ -69,8 +71,8 @@ def draw_information_gain(run: Run, path: Path | None = None) -> Path | None:
     figure = Figure(figsize=(7, 4.2))
     axes = figure.add_subplot()
     bounds = {"bound for any kernel": finite_space_gain_bound, "bound for the position kernel": position_gain_bound}
-    for (label, bound), style in zip(bounds.items(), ("k:", "k--"), strict=True):
-        if isinstance(model, DistanceHyperparameters):
+    if isinstance(model, DistanceHyperparameters):
+        for (label, bound), style in zip(bounds.items(), ("k:", "k--"), strict=True):
             axes.plot(number, [bound(X.shape[1], int(n), model) for n in number], style, lw=1, label=label)
     axes.plot(np.arange(1, len(X) + 1), information_gains(X, model), color="C0", label="of this run")
     axes.set(xlabel="evaluations", ylabel="information gain (nats)", ylim=(0, None))

@@ -9,12 +9,13 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.models.prior_mean import Proxy
-from law_ray.optimizer import Optimizer, Trial
+from law_ray.optimizer import Optimizer
 from law_ray.runs import journal
 from law_ray.runs.records import ObjectiveRecord, Record
 from law_ray.runs.reevaluation import Reevaluated, Repeat, reevaluated
 from law_ray.runs.settings import Settings
 from law_ray.space.exclusions import Key
+from law_ray.trial import Trial
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,7 @@
-"""The options of a run, once: their names, defaults, checks and help.
+"""The options of a run, declared in one place: their names, defaults, checks and help.
 
-`minimize` and `LAWSearch` take them as keywords, the command line as `--name-with-dashes`, and a journal stores the
-resolved ones. To add an option, add a field to `Settings`.
+`minimize` takes them as keywords, the command line as `--name-with-dashes`, and a journal stores the resolved ones. To
+add an option, add a field to `Settings`; where its default is None, add its type to `FORMS` in `law_ray.cli` too.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ _finite = _require(lambda v: _is_number(v) and math.isfinite(v), "give a finite 
 _repeats = _require(lambda v: isinstance(v, int) and v >= 0, "give a number of evaluations, 0 for none")
 _mode = _require(
     lambda v: v in ("sync", "async"),
-    "give sync, for batches, or async, to refill each free CPU at once (to look for the largest value: maximize)",
+    "give sync, for batches, or async, to refill each free CPU at once; to maximise, set maximize=True",
 )
 
 
@@ -71,7 +71,7 @@ def option(default: Any, group: str, help: str, check: Check | None = None, key:
 class Settings:
     """The resolved options of a run, checked at construction.
 
-    Items are numbers here. Each evaluation, or each part of a split one, is given `request` of a node.
+    Items are given by number. Each evaluation, or each part of a split one, is given `request` of a node.
     """
 
     n_items: int = field(metadata={"group": None})
@@ -90,7 +90,9 @@ class Settings:
     mode: str = option(
         "sync", HOW, "sync: in rounds; async: refill each free CPU at once, if evaluations take unequal times.", _mode
     )
-    evals: int = option(120, HOW_LONG, "Evaluations in all, the initial design and failures included.", _count)
+    evals: int = option(
+        120, HOW_LONG, "Evaluations, initial design and failures included; re-evaluations are extra.", _count
+    )
     timeout: float | None = option(
         None, HOW_LONG, "Seconds after which an evaluation is stopped and has failed.", _or_none(_positive)
     )
@@ -119,7 +121,7 @@ class Settings:
         None, WHERE, "URI (s3://, gs://, file:///) where a copy of the run folder is kept.", key="copy"
     )
     threads: int = field(default=1, metadata={"group": None, "check": _count})
-    """of the driver's compiled loops"""
+    """threads of the driver's compiled loops"""
 
     def __post_init__(self) -> None:
         for name in ("before", "fixed", "resources"):  # lists, where they come from a journal

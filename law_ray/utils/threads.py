@@ -26,3 +26,10 @@ def limit(threads: int, blas: int | None = None) -> None:
     else:
         os.environ["NUMBA_NUM_THREADS"] = str(threads)
     threadpool_limits({"openmp": threads, "blas": blas})  # last: numba's call starts another OpenMP pool
+
+
+def available_cpus() -> int:
+    """Return how many CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -53,6 +53,11 @@ def slow(permutation, rng):
     time.sleep(0.1)
     return score(permutation, rng)
 
+def slower(permutation, rng):
+    import time
+    time.sleep(0.6)
+    return quiet(permutation, rng)
+
 def broken(permutation):
     raise OSError("no licence")
 """
@@ -209,7 +214,7 @@ def test_a_run_killed_at_three_random_moments_ends_as_one_never_touched(project)
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_an_interrupt_leaves_a_run_that_resume_continues(project):
-    options = ["--n-items", "8", "--evals", "40", "--n-init", "10", "--batch-size", "5", "--method", "local-search"]
+    options = ["--n-items", "8", "--evals", "80", "--n-init", "10", "--batch-size", "5", "--method", "local-search"]
     process = subprocess.Popen([str(LAW_RAY), "run", "my_objective.py:slow", *options, "--out", "run"], cwd=project,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
     journal = project / "run" / "journal.jsonl"
@@ -222,10 +227,10 @@ def test_an_interrupt_leaves_a_run_that_resume_continues(project):
     assert re.search(r"law-ray: interrupted: .*law-ray resume .*run", said.splitlines()[-1])
     assert "Traceback" not in said
     before = history(project / "run")
-    assert 12 <= sum(value is not None for _, _, value in before) < 40
+    assert 12 <= sum(value is not None for _, _, value in before) < 80
     in_a_process("resume", "run", "--quiet", cwd=project)
     after = history(project / "run")
-    assert len(after) == 40
+    assert len(after) == 80
     assert all(told in after for told in before if told[2] is not None)
 
 
@@ -433,10 +438,14 @@ def test_constraints_that_contradict_each_other_are_refused_by_the_names_of_the_
 
 
 @pytest.mark.faults
-def test_a_run_that_died_with_its_machine_goes_on_from_its_backup(project):
-    options = ["my_objective.py:slow", "--n-items", 12, "--evals", 24, "--n-init", 6, "--batch-size", 3, "--seed", 5,
+def test_a_run_that_died_with_its_machine_goes_on_from_its_backup(project, monkeypatch, clean_imports):
+    monkeypatch.chdir(project)
+    box = BlackBox.load("my_objective.py:quiet")
+    settings = Settings(n_items=12, evals=24, n_init=6, batch_size=3, seed=5, method="local-search")
+    whole = ActiveRun.start(project / "whole", settings, box.to_record(launch=""))
+    working.work(whole, box.objective)
+    options = ["my_objective.py:slower", "--n-items", 12, "--evals", 24, "--n-init", 6, "--batch-size", 3, "--seed", 5,
                "--method", "local-search"]  # fmt: skip
-    in_a_process("run", *options, "--out", "whole", "--json", cwd=project)
     uri = f"file://{project}/far/run1"
     command = [str(LAW_RAY), "run", *map(str, options), "--out", "lost", "--backup", uri]
     process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE)
@@ -446,6 +455,7 @@ def test_a_run_that_died_with_its_machine_goes_on_from_its_backup(project):
     process.kill()
     process.communicate()
     shutil.rmtree(project / "lost")
+    assert copy.read_text().count('"tell"') < 24
     again = in_a_process("resume", uri, "--json", cwd=project)
     folder = project / "law-ray-runs" / "run1"
     assert Path(json.loads(again.stdout)["out"]) == folder
@@ -454,6 +464,7 @@ def test_a_run_that_died_with_its_machine_goes_on_from_its_backup(project):
     assert "already holds a run" in in_a_process("run", *options, "--backup", uri, cwd=project, code=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_run_ends_well_though_its_backup_does_not(project, here, monkeypatch):
     (project / "full").mkdir()

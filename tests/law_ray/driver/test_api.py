@@ -253,6 +253,7 @@ def test_a_run_of_another_objective_is_not_resumed(tmp_path):
         law_ray.resume(tmp_path / "run", other, progress=False)
 
 
+@pytest.mark.slow  # by the command line it is tested in the default tier
 def test_a_broken_objective_ends_the_run_and_says_why(tmp_path):
     def broken(permutation):
         raise OSError("no licence")
@@ -310,7 +311,7 @@ def test_an_objective_may_be_given_by_name_and_the_run_resumed_without_it(tmp_pa
 @pytest.fixture
 def no_ray(monkeypatch):
     """Fail if anything connects to Ray."""
-    monkeypatch.setattr(api, "connect", lambda *arguments: pytest.fail("Ray was started"))
+    monkeypatch.setattr(api, "connected", lambda *arguments: pytest.fail("Ray was started"))
 
 
 @pytest.mark.usefixtures("no_ray")

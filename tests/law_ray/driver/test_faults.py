@@ -45,7 +45,7 @@ def test_an_ordering_that_kills_its_workers_is_tried_twice_and_never_asked_for_a
     objective = Faulty(tmp_path, 0.02, "kill worker", for_ever=True)
     assert struck("poison", objective, objective.arm).survived
     (fail,) = [record for record in outcomes(tmp_path / "run") if record["type"] == "fail"]
-    assert (objective.met(), fail["reason"]) == (2, "WorkerCrashedError: the worker died, again")
+    assert (objective.met(), fail["reason"]) == (2, "WorkerCrashedError: the worker died or was lost, again")
 
 
 @pytest.mark.faults

@@ -147,7 +147,7 @@ def test_a_default_folder_is_always_a_new_one(tmp_path):
     assert first.name.startswith("nml-sachs-seed3-")
 
 
-@pytest.mark.parametrize("limit", [3, 9, 17, 22])
+@pytest.mark.parametrize("limit", [3, 17, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (9, 22))])
 def test_asynchronous_proposals_follow_from_the_journal_before_them(tmp_path, limit):
     run = started(tmp_path / "run", ASYNC)
     work_async(run, np.random.default_rng(limit), limit=limit)

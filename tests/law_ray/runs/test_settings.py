@@ -114,7 +114,7 @@ def test_the_request_holds_what_is_asked_for_and_nothing_else():
         ({"seed": -1}, "seed is -1"),
         ({"n_init": -1}, "n_init is -1"),
         ({"mode": "later"}, "mode is 'later'"),
-        ({"mode": "min"}, r"mode is 'min'.*\(to look for the largest value: maximize\)"),
+        ({"mode": "min"}, r"mode is 'min'.*to maximise, set maximize=True$"),
         ({"num_cpus": 0}, "num_cpus is 0"),
         ({"num_cpus": None}, "num_cpus is None"),
         ({"num_gpus": -1}, "num_gpus is -1"),
