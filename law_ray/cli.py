@@ -183,7 +183,7 @@ def cli(context: click.Context) -> None:
     default="auto",
     show_default="the orderings that the objective suggests",
     metavar="FILE|none",
-    help="A file of orderings, one a line, that the initial design begins with; none: random orderings alone.",
+    help="A file of orderings, one per line, that the initial design begins with; none: random orderings alone.",
 )
 @_settings_options
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
@@ -330,7 +330,7 @@ def _answer(result: law_ray.Result, objective: BlackBox) -> dict[str, Any]:
 
 
 def _text(found: dict[str, Any]) -> str:
-    """Return the answer as aligned lines; the edges of a network as one arrow a line."""
+    """Return the answer as aligned lines; the edges of a network as one arrow per line."""
     width = max(map(len, found)) + 2
     lines = []
     for key, value in found.items():

@@ -187,10 +187,10 @@ class Optimizer:
         y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
         standard_errors = np.array([trial.standard_error for trial in known])
         waiting = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
-        busy = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
+        without_value = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
         process = self._fitted(X, y, standard_errors)
-        if process is not None and len(busy):
-            process = process.condition(busy)
+        if process is not None and len(without_value):
+            process = process.condition(without_value)
         return BatchContext(
             X=X,
             y=y,
@@ -199,7 +199,7 @@ class Optimizer:
             excluded=self._excluded,
             constraints=self.constraints,
             rng=generator(self.seed, "choose", len(self._trials)),
-            busy=busy,
+            without_value=without_value,
             process=process,
             continue_round=round == self._round,
         )

@@ -222,7 +222,7 @@ def _reached(source: str, targets: Mapping[str, set[str]]) -> set[str]:
 
 
 def report(checkout: Checkout) -> Iterator[str]:
-    """Yield the lines to print: rooms a folder, arrows between folders, cycles, and a line of totals."""
+    """Yield the lines to print: modules per folder, arrows between folders, cycles, and a line of totals."""
     yield f"{'folder':<32}{'modules':>8}{'lines':>8}"
     for folder, files in sorted(checkout.folders.items()):
         rooms = [file for file in files if not file.endswith("__init__.py")]

@@ -24,7 +24,7 @@ from law_ray.runs.settings import Settings
 from law_ray.utils import threads
 
 NAMESPACE = "law_ray"
-"""Of the named drivers."""
+"""The Ray namespace of named drivers."""
 MAX_CONCURRENCY = 32
 """Calls that a driver answers at once; some of them wait for its end."""
 MAX_RESTARTS = 5
@@ -35,7 +35,7 @@ class Start(NamedTuple):
     """What the initial design holds before it is filled up at random."""
 
     orderings: list[list[int]] = []  # noqa: RUF012 - never changed
-    with_objectives: bool = True
+    with_suggested: bool = True
     """whether the objective adds the orderings that it suggests"""
 
 
@@ -59,7 +59,7 @@ class Driver:
     """
 
     def __init__(self, spec: Spec) -> None:
-        threads.limit(spec.settings.threads, blas=1)  # as in `Optimizer.ask`; the working thread would set it too late
+        threads.limit(spec.settings.threads, blas=1)  # BLAS as in `Optimizer.ask`; too late in `_live` alone
         self._spec = spec
         self._stopped = False
         self._run: ActiveRun | None = None
@@ -112,7 +112,7 @@ class Driver:
 
     def _live(self, *objective: bytes) -> None:
         try:
-            threads.limit(self._spec.settings.threads, blas=1)  # numba's are a thread's own
+            threads.limit(self._spec.settings.threads, blas=1)  # numba's limit is per thread, so set it here too
             self._end.set_result(self._work(b"".join(objective)))
         except BaseException as error:
             self._end.set_exception(error)
@@ -148,7 +148,7 @@ class Driver:
             return ActiveRun.resume(folder, settings.evals, objective.key, objective.prior_mean)
         room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
         constraints, seed = settings.constraints, settings.seed
-        own = objective.good_orderings(constraints, seed, room) if start.with_objectives and room else []
+        own = objective.good_orderings(constraints, seed, room) if start.with_suggested and room else []
         orderings = [*start.orderings, *own]
         return ActiveRun.start(folder, settings, record, objective.key, orderings, objective.prior_mean)
 

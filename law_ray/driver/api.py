@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ray.exceptions import RayError
 
 from law_ray.driver.actor import Spec, Start, start_driver
-from law_ray.driver.client import stop, understood, watch
+from law_ray.driver.client import stop, user_error, watch
 from law_ray.driver.cluster import check_request, connected
 from law_ray.driver.detached import start_detached
 from law_ray.driver.serialization import dumps
@@ -182,7 +182,7 @@ def _start(start: ArrayLike | str, settings: Settings, names: list[str] | None) 
     if isinstance(start, str):
         if start not in ("auto", "none"):
             raise InputError(f'start is {start!r}: give orderings, "auto" or "none"')
-        return Start(with_objectives=start == "auto")
+        return Start(with_suggested=start == "auto")
     checked = Optimizer(
         settings.n_items, n_init=settings.n_init, constraints=settings.constraints, start=start, item_names=names
     )
@@ -251,7 +251,7 @@ def _follow(objective: BlackBox, spec: Spec, address: str | None, progress: bool
             how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
             raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
         except (RayError, OSError) as error:
-            raise understood(error, folder) from None
+            raise user_error(error, folder) from None
     result = result_of(Run.load(folder), objective, reason)
     if settings.backup is not None:
         with backups.Backup(folder, settings.backup) as copy:

@@ -42,7 +42,7 @@ def watch(driver: Any, pickled: bytes, evals: int, progress: bool) -> str:
     Raises:
         KeyboardInterrupt: The user interrupted; the driver goes on.
         OSError: The cluster's head is gone.
-        RayError: The driver raised, or Ray failed. `understood` says what it means.
+        RayError: The driver raised, or Ray failed. `user_error` says what it means.
     """
     done = driver.result.remote(*parts(pickled))
     live = sys.stderr.isatty()  # otherwise, as in a log file, a line every LOG_INTERVAL seconds
@@ -71,7 +71,7 @@ def stop(driver: Any) -> None:
     ray.wait([driver.result.remote()], timeout=STOP_TIMEOUT)
 
 
-def understood(error: Exception, folder: Path) -> Exception:
+def user_error(error: Exception, folder: Path) -> Exception:
     """Return the error that the user should see in place of one that `watch` raised.
 
     That is the driver's own InputError or RunError, or a RunError that says that Ray or the cluster's head has failed.

@@ -6,7 +6,7 @@ import ray
 from ray.exceptions import RayError
 
 from law_ray.driver.actor import NAMESPACE, Spec, start_driver
-from law_ray.driver.client import POLL, stop, understood, watch
+from law_ray.driver.client import POLL, stop, user_error, watch
 from law_ray.driver.cluster import check_request, connected
 from law_ray.errors import InputError, Interrupted
 
@@ -36,7 +36,7 @@ def start_detached(spec: Spec, address: str | None) -> None:
                 f"a driver named {spec.name} is on this cluster already: attach to it, stop it, or choose another name"
             ) from None
         except RayError as error:
-            raise understood(error, spec.folder) from None
+            raise user_error(error, spec.folder) from None
 
 
 def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
@@ -58,7 +58,7 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         except KeyboardInterrupt:
             raise Interrupted(f"the run goes on: `law-ray attach {name}` shows it again") from None
         except (RayError, OSError) as error:
-            raise understood(error, spec.folder) from None
+            raise user_error(error, spec.folder) from None
         ray.kill(driver)
     return spec, reason
 

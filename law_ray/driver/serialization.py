@@ -18,7 +18,7 @@ PART = 64_000
 def dumps(objective: Any) -> bytes:
     """Pickle an objective together with the code of the user's own modules, which no worker could import.
 
-    A module that holds something that cannot be pickled is pickled by its name.
+    If one of these modules holds something that cannot be pickled, all of them are pickled by name, without their code.
 
     Raises:
         InputError: The objective cannot be pickled either way.

@@ -14,9 +14,10 @@ from law_ray.typing import FloatArray, IntArray
 class BatchContext:
     """The state of an optimisation when a batch is to be chosen. Values to maximise are negated here.
 
-    A method is a function (context, batch_size) -> (batch_size, n_items). It returns permutations that are neither
-    excluded nor against the constraints, no two of one key. It does not change `excluded`, and draws all its random
-    numbers from `rng`.
+    A method is a function (context, batch_size) -> (batch_size, n_items). It returns permutations that are free and
+    allowed by the constraints, no two of one key. Free means not in `excluded`: neither evaluated, failed or pending,
+    nor equivalent to such a permutation. A method does not change `excluded`, and draws all its random numbers from
+    `rng`.
     """
 
     X: IntArray
@@ -30,10 +31,10 @@ class BatchContext:
     excluded: Exclusions
     constraints: Constraints
     rng: np.random.Generator
-    busy: IntArray
+    without_value: IntArray
     """(m, n_items) pending and failed permutations"""
     process: GaussianProcess | None = None
-    """K_t, given y and, at their predicted mean, `busy`; None for a method without a model"""
+    """K_t, given y and, at their predicted mean, `without_value`; None for a method without a model"""
     continue_round: bool = False
     """whether the batch continues a round whose first points are pending or evaluated already"""
 

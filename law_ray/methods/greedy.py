@@ -1,4 +1,7 @@
-"""Batches that are built one point at a time, each given the points before it."""
+"""Batches that are built one point at a time, each given the points before it.
+
+The `gauge` is the process whose variance measures diversity (the paper's L): the posterior, or its prior.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -5,9 +5,9 @@ import numpy as np
 from law_ray.methods.context import BatchContext
 
 N_SEARCHED = 8
-"""Evaluations an item near a point without a gain, after which its surroundings were searched enough.
+"""After this many evaluations per item near a point without an improvement, its surroundings count as searched.
 
-`experiments.ours.ablation` measures the rule ("the best basin only"); the number is a heuristic.
+`experiments.ours.ablation` measures the rule (line "the incumbent is the best point"); the number is a heuristic.
 """
 N_RANDOM = 100
 """Random permutations that show how large the covariance of unrelated ones is (heuristic)."""
@@ -21,9 +21,9 @@ def incumbent(context: BatchContext) -> int:
     Two permutations are near each other when their prior covariance is at least halfway from that of random
     permutations to k(x, x). Go through the evaluated points from the best on (among equals, the earliest first). A
     point that is not near an earlier centre is a centre. A centre was searched enough when N_SEARCHED n_items points
-    near it were evaluated after it, and then the points near it are passed over. The first centre that was not searched
-    enough wins: its latest equal among the points that were not passed over. If all were searched enough, return the
-    best point. Cost O(n^2).
+    near it were evaluated after it, and then the points near it are passed over. Return the latest point, not passed
+    over, that has the value of the first centre not yet searched enough. If all were searched enough, return the best
+    point. Cost O(n^2).
     """
     posterior, (n, n_items) = context.posterior, context.X.shape
     random = context.constraints.sample(N_RANDOM, context.rng)

@@ -98,7 +98,7 @@ def law(
     """
     gauge = context.posterior
     if prior:
-        gauge = gauge.prior().condition(context.busy) if len(context.busy) else gauge.prior()
+        gauge = gauge.prior().condition(context.without_value) if len(context.without_value) else gauge.prior()
 
     def first(mean: FloatArray, variance: FloatArray, given_batch: FloatArray) -> FloatArray:
         return acquisition(mean, variance)

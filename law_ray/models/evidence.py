@@ -11,7 +11,10 @@ from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, IntArray
 
 N_FIT = 500
-"""Points that a fit uses at most, drawn at random from more. Heuristic: the cost is O(n^3) an evaluation."""
+"""Points that a fit of the additive or the tour kernel uses at most, drawn at random from more.
+
+Heuristic: the cost is O(n^3) per evaluation.
+"""
 
 Density = Callable[[FloatArray], tuple[float, FloatArray, float]]
 """parameters -> the log density, its gradient, and the constant mean that maximises it"""

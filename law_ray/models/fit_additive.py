@@ -45,9 +45,9 @@ class AdditiveEvidence:
         self.size = int(starts[-1]) + 1
         self._decays = starts[:-1] + 1
         self._weights = np.setdiff1d(np.arange(self.size - 1), self._decays)
-        self.prior_mean = np.full(self.size, np.log(0.1))
-        self.prior_mean[self._decays] = np.log(3.0 / self._n_items)
-        self.prior_mean[-1] = np.log(0.01)
+        self.prior_centre = np.full(self.size, np.log(0.1))  # of the priors of the log parameters
+        self.prior_centre[self._decays] = np.log(3.0 / self._n_items)
+        self.prior_centre[-1] = np.log(0.01)
         deviation = np.full(self.size, np.inf)
         deviation[self._decays], deviation[-1] = 1.5, 2.0
         self._precision = deviation**-2
@@ -82,7 +82,7 @@ class AdditiveEvidence:
         return (*self._with_prior(log_parameters, value, gradient), mean)
 
     def _with_prior(self, log_parameters: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
-        away = log_parameters - self.prior_mean
+        away = log_parameters - self.prior_centre
         weights = np.exp(log_parameters[self._weights])
         value -= 0.5 * away**2 @ self._precision + 0.5 * np.log(weights + LEAST_WEIGHT).sum()
         gradient = gradient - away * self._precision
@@ -91,7 +91,7 @@ class AdditiveEvidence:
 
     def pack(self, hyperparameters: AdditiveHyperparameters) -> FloatArray:
         """Return the log parameters (size,) of some hyperparameters."""
-        log_parameters = self.prior_mean.copy()
+        log_parameters = self.prior_centre.copy()
         log_parameters[self._weights] = -np.inf
         for name, parameters in hyperparameters.components.items():
             log_parameters[self.own[name]] = np.log(parameters)
@@ -163,7 +163,7 @@ def fit(
     """
     fresh = previous is None or len(y) <= N_ALWAYS or rng.random() < FRESH
     evidence = AdditiveEvidence(*standardized_part(X, y, standard_errors, rng))
-    starts = [(evidence.prior_mean, FRESH_STEPS)] if fresh else []
+    starts = [(evidence.prior_centre, FRESH_STEPS)] if fresh else []
     if previous is not None:
         starts.append((evidence.pack(previous), WARM_STEPS))
     return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))

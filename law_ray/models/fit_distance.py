@@ -72,8 +72,8 @@ def fit(
     """Return the hyperparameters that maximise the evidence of (X, y), by L-BFGS from several starts.
 
     The starts are the previous fit if there is one, STARTS, and N_RANDOM_STARTS points of the box. Beyond N_SCREENED
-    points they are the previous fit and the best fit of a random part of N_SCREENED points. Cost: some 30 evaluations
-    of the evidence a start, O(n^3) each.
+    points they are the previous fit and the best fit of a random part of N_SCREENED points. Cost: per start some
+    30 evaluations of the evidence, O(n^3) each.
 
     Args:
         X: (n, n_items) permutations.

@@ -62,6 +62,7 @@ class TourEvidence:
         A[diagonal] += noise + self._known_noise
         value, alpha, inverse, mean = log_evidence(A, self._y)
         weights = np.outer(alpha, alpha) - inverse
+        # `of_` means "gradient with respect to".
         of_K = 0.5 * (np.tril(weights) + np.tril(weights, -1).T)
         of_C = of_K * (w1 + 2.0 * w2 * C)
         of_R = of_C / scale

@@ -28,7 +28,8 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 | m-hat         | `optimum_estimate`           | EST's estimate of the minimum                                       |
 | REG_NML       | `regret`                     | nats                                                                |
 
-Everything in this module but the raw `y` is in units of the standardized values (zero mean, unit variance).
+Everything in this module is in units of the standardized values (zero mean, unit variance), with four exceptions. Raw
+are `y`, `standard_errors`, what the `PriorMean` returns, and the `values` of `GaussianProcess.condition`.
 """
 
 import copy
@@ -77,7 +78,7 @@ class GaussianProcess:
         self._prior_mean = prior_mean
         unexplained = y if prior_mean is None else y - prior_mean(X)
         self.standardize = Standardization.of(unexplained)
-        self.prior_kernel = hyperparameters.kernel  # once: a kernel may keep what it computed of the points
+        self.prior_kernel = hyperparameters.kernel  # once: a kernel may cache what it computed for the points
         self.covariance = hyperparameters.covariance(X.shape[1])
         self.least_variance = 1e-12 * hyperparameters.signal_variance  # where rounding would make it 0 or less
         self.X = X

@@ -18,7 +18,7 @@ from law_ray.models.gp import GaussianProcess
 from law_ray.typing import FloatArray, IntArray
 
 MAX_ERROR = 1e8
-"""In standardized units: the square of an error beyond all values before it stays finite."""
+"""In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
 N_ALWAYS = 150

@@ -1,4 +1,4 @@
-"""A copy of the run folder that outlives this machine: on S3, GCS, a mounted disk, wherever pyarrow can write."""
+"""A backup of the run folder that outlives this machine: on S3, GCS, a mounted disk, wherever pyarrow can write."""
 
 import threading
 import time
@@ -14,23 +14,23 @@ from law_ray.errors import InputError
 from law_ray.runs import journal
 
 INTERVAL = 5.0
-"""Seconds between two copies, or two attempts (heuristic)."""
+"""Seconds between two writes of the backup, or two attempts (heuristic)."""
 PATIENCE = 60.0
-"""Seconds that the end of a run waits for the last copy (heuristic)."""
+"""Seconds that the end of a run waits for the last write of the backup (heuristic)."""
 
 PART = ".part"
 """The end of the name of a file that is being written."""
 
 
 class Backup:
-    """A context manager that keeps a copy of the run in `folder` at `uri`.
+    """A context manager that keeps a backup of the run in `folder` at `uri`.
 
     A thread copies the journal whenever it has grown, at most every INTERVAL seconds, and in the end all files of the
     folder. The run neither waits for it nor fails with it: where a write fails, one warning is given and the write is
     tried again; the end of the run waits for at most PATIENCE seconds. A file is written under another name and then
-    moved, so the copy always holds a whole journal. It replaces an earlier state of the same run, never another run.
+    moved, so the backup always holds a whole journal. It replaces an earlier state of the same run, never another run.
 
-    `error` says why the copy lacks something, or is "".
+    `error` says why the backup lacks something, or is "".
     """
 
     def __init__(self, folder: Path, uri: str) -> None:
@@ -42,7 +42,7 @@ class Backup:
         self._ours = False  # whether it is known that the storage holds no other run
         self._warned = False
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="copy", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="backup", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -56,7 +56,7 @@ class Backup:
         if self._thread.is_alive():
             self.error = self.error or f"no answer in {PATIENCE:g} s"
         if self.error:
-            warnings.warn(f"the copy at {self._uri} is behind {self._folder}: {self.error}", stacklevel=2)
+            warnings.warn(f"the backup at {self._uri} is behind {self._folder}: {self.error}", stacklevel=2)
 
     def _work(self) -> None:
         while not self._end.wait(INTERVAL):
@@ -105,11 +105,11 @@ def backing_up(folder: Path, uri: str | None) -> AbstractContextManager[Backup |
 
 
 def check_free(uri: str) -> None:
-    """Raise InputError if a run cannot begin a copy at `uri`: it holds a run already, or cannot be written."""
+    """Raise InputError if a run cannot begin a backup at `uri`: it holds a run already, or cannot be written."""
     if journal.NAME in _listed(uri):
         raise InputError(f"{uri} already holds a run: continue it with `law-ray resume {uri}` or give another URI")
     try:
-        _Storage(uri).prove()
+        _Storage(uri).check_writable()
     except OSError as error:
         raise _unreachable(uri, error) from error
 
@@ -130,7 +130,7 @@ def fetch(uri: str, folder: Path | None = None) -> Path:
     journal.check_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in sorted(names, key=journal.NAME.__eq__):
+        for name in sorted(names, key=lambda name: name == journal.NAME):  # the journal last
             part = folder / f".{name}{PART}"
             part.write_bytes(storage.read(name))
             part.replace(folder / name)
@@ -154,15 +154,15 @@ class _Storage:
     """The files of one folder on a file system of pyarrow."""
 
     def __init__(self, uri: str) -> None:
-        from pyarrow.fs import FileSystem  # here, since workers import this module
+        from pyarrow.fs import FileSystem  # slow to import, and most runs have no backup
 
         if urlsplit(uri).password:
-            raise InputError("the address of a copy has a password in it: give it in the environment instead")
+            raise InputError("the address of a backup has a password in it: give it in the environment instead")
         try:
             self._files, self._path = FileSystem.from_uri(uri)
         except (OSError, ValueError, NotImplementedError) as error:
             raise InputError(
-                f"{uri} is no URI for a copy ({error}): give s3://bucket/folder, gs://bucket/folder or file:///folder"
+                f"{uri} is no URI for a backup ({error}): give s3://bucket/folder, gs://bucket/folder or file:///folder"
             ) from error
 
     @property
@@ -187,7 +187,7 @@ class _Storage:
         """Write a file, so that under its name there is never a part of it."""
         self._files.move(self._write_part(name, content), f"{self._path}/{name}")
 
-    def prove(self) -> None:
+    def check_writable(self) -> None:
         """Raise OSError if nothing can be written here."""
         self._files.delete_file(self._write_part("try", b""))
 

@@ -1,6 +1,6 @@
-"""The append-only journal of a run on disk; replaying it resumes the run.
+"""The append-only journal of a run on disk. `law_ray.runs.run` replays it to load or resume the run.
 
-`journal.jsonl` holds one JSON record a line (`law_ray.runs.records`): first `run`, with every resolved option, then
+`journal.jsonl` holds one JSON record per line (`law_ray.runs.records`): first `run`, with every resolved option, then
 `ask`, `tell` and `fail`. The re-evaluations of a noisy objective's best trials are `ask again` and `tell again`. Each
 resume of the run adds a `resume`. A record counts once its newline is on disk, and a torn last line is cut off before
 anything is appended. One process holds a journal at a time, by an flock that is freed when the process dies.

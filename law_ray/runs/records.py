@@ -1,4 +1,4 @@
-"""The records of a journal, one JSON object a line. Their keys never change: old journals must load."""
+"""The records of a journal, one JSON object per line. Their keys never change: old journals must load."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -46,7 +46,7 @@ class AskRecord(TypedDict):
     type: Literal["ask"]
     time: float
     seconds: float
-    """that choosing took"""
+    """seconds that choosing took"""
     round: int
     batch_size: int
     model: dict[str, Any] | None

@@ -128,7 +128,7 @@ class Run:
 
     @property
     def history(self) -> "pd.DataFrame":
-        """One row a trial, as `Optimizer.history`."""
+        """One row per trial, as `Optimizer.history`."""
         return self.optimizer.history
 
     @property

@@ -18,7 +18,8 @@ MAX_FRUITLESS_DRAWS = 20_000  # consecutive draws without a new permutation befo
 class Exclusions:
     """The permutations that may not be proposed: evaluated, failed, pending, or already in the batch.
 
-    `permutation in exclusions` tells whether the permutation, or another one with the same key, has been added.
+    A permutation is free if neither it nor another one with the same key is excluded. `permutation in exclusions` tells
+    whether it is not free.
     """
 
     def __init__(self, key: Key | None = None, permutations: Iterable[IntArray] = ()) -> None:

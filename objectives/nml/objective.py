@@ -44,7 +44,7 @@ class NML:
 
     Cost: an evaluation of 10,000 rows of 11-37 columns takes 0.02-2 s. Where edges="score" finds dense networks, as it
     does for random orderings, it takes 0.5-40 s. Nearly all of it goes into the regret; the skeleton takes below a
-    second. A pickle has one byte a cell of the table.
+    second. A pickle has one byte per cell of the table.
 
     Args:
         data: a DataFrame, the path of a .csv or .parquet file, or a Table.

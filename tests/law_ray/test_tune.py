@@ -148,16 +148,16 @@ def test_a_tuner_that_died_is_restored_to_the_same_proposals(tuner, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["resume_errored", "restart_errored"])
-def test_a_trial_that_failed_counts_once_it_is_mended(tuner, tmp_path, option):
-    broken, mended = plain([4])[0], tmp_path / "mended"
+def test_a_trial_that_failed_counts_once_it_is_corrected(tuner, tmp_path, option):
+    broken, corrected = plain([4])[0], tmp_path / "corrected"
 
     def trainable(config):
-        if config["permutation"] == broken and not mended.exists():
+        if config["permutation"] == broken and not corrected.exists():
             raise OSError("no licence")
         return score(config)
 
     assert tuner(trainable, search(n_init=1), 1).fit().num_errors == 1
-    mended.touch()
+    corrected.touch()
     assert tune.Tuner.restore(str(tmp_path / "run"), trainable, **{option: True}).fit().num_errors == 0
     searcher = search(n_init=1)
     searcher.restore_from_dir(str(tmp_path / "run"))

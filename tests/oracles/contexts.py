@@ -7,16 +7,20 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 
 
-def context_of(posterior, best=None, excluded=None, constraints=None, seed=0, round=1, busy=None, continue_round=False):
+def context_of(
+    posterior, best=None, excluded=None, constraints=None, seed=0, round=1, without_value=None, continue_round=False
+):
     """Return the context after the data of `posterior`, whose least standardized value is `best`."""
     X, standardize = posterior.X, posterior.standardize
     best = float(np.min(posterior.predict(X)[0])) if best is None else best
     y = np.full(len(X), (best * standardize.scale + standardize.location) * standardize.unit)
     excluded = Exclusions(permutations=X) if excluded is None else excluded
     constraints = Constraints(X.shape[1]) if constraints is None else constraints
-    busy = X[:0] if busy is None else busy
+    without_value = X[:0] if without_value is None else without_value
     rng = np.random.default_rng(seed)
-    return BatchContext(X, y, np.zeros(len(X)), round, excluded, constraints, rng, busy, posterior, continue_round)
+    return BatchContext(
+        X, y, np.zeros(len(X)), round, excluded, constraints, rng, without_value, posterior, continue_round
+    )
 
 
 def context_after(X, y, excluded=None, constraints=None, seed=0):

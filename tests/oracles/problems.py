@@ -41,7 +41,7 @@ class Problem(PlainLaw):
             self.excluded,
             seed=seed,
             round=round,
-            busy=self.pending,
+            without_value=self.pending,
             continue_round=continue_round,
         )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Discrete data: one row an observation, one column a variable with declared states.
+    """Discrete data: one row per observation, one column per variable with declared states.
 
     codes: (rows, p) int64, read-only, codes[:, i] indexes states[i]. true_dag: (p, p) bool, dag[parent, child], where
     the network behind the data is known. A pickle holds the codes in the smallest integer type that fits.
@@ -57,7 +57,7 @@ class Table:
                 raise InputError(f"column {name!r} has two states that both read {duplicate!r}: rename one of them")
         check_codes(self.codes, self.cardinalities)
         if self.true_dag is not None and self.true_dag.shape != (len(self.names), len(self.names)):
-            raise InputError(f"the true DAG has shape {self.true_dag.shape}: pass one row and one column a variable")
+            raise InputError(f"the true DAG has shape {self.true_dag.shape}: pass one row and one column per variable")
 
     @cached_property
     def cardinalities(self) -> IntArray:

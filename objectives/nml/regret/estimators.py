@@ -74,7 +74,7 @@ def _check(
 ) -> None:
     if dag.shape != (len(cardinalities), len(cardinalities)):
         raise InputError(
-            f"the DAG has shape {dag.shape} for {len(cardinalities)} cardinalities: pass one row a variable"
+            f"the DAG has shape {dag.shape} for {len(cardinalities)} cardinalities: pass one row per variable"
         )
     topological_order(dag)
     if n_rows < 1 or cardinalities.min() < 1:

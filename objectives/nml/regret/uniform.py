@@ -23,7 +23,7 @@ from objectives.nml.regret.elimination import ADD_TERM, SPLIT, Plan, eliminate, 
 from objectives.nml.scores.contingency import n_log_n
 
 _MAX_CELLS = 10_000_000
-"""The most cells of cliques that are drawn by counts, 4 bytes a cell (heuristic)."""
+"""The most cells of cliques that are drawn by counts, 4 bytes per cell (heuristic)."""
 _CELL_COST = 4
 """A cell by counts costs as much as this many values by rows; from the costs that `draw_log_likelihoods` states."""
 _TABULATED = 1024
@@ -216,7 +216,7 @@ def draw_by_rows(
     ends = np.cumsum([len(variables) for variables in coefficients])
     weights = np.array(list(coefficients.values()), dtype=np.int64)
     r = np.asarray(cardinalities, dtype=np.int64)
-    columns = np.empty((len(r), n_rows), dtype=np.min_scalar_type(int(r.max()) - 1))  # usually one byte a value
+    columns = np.empty((len(r), n_rows), dtype=np.min_scalar_type(int(r.max()) - 1))  # usually one byte per value
     x_log_x = n_log_n(np.arange(n_rows + 1))
     draws: FloatArray = _row_kernel(rng, n_samples, columns, r, members, ends, weights, x_log_x)
     return draws

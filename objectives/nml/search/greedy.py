@@ -34,7 +34,7 @@ def greedy_orderings(
     Each start is a random ordering and an iterated local search from it. All the optima on the way are candidates. Only
     one is returned for each Markov equivalence class, because a score like NML is equal for all members of a class.
     Cost: a sweep over all variables looks up 3 p^2 parent sets (`GrowShrink`), 3 ms for 37 variables, and a start takes
-    about 200 sweeps; with the new families, 1 s a start for 10,000 rows.
+    about 200 sweeps; with the new families, 1 s per start for 10,000 rows.
 
     Args:
         parent_sets: the parents of a variable among its predecessors, and their cost.

@@ -11,6 +11,8 @@ from objectives.nml.data.tables import Table
 from objectives.nml.graphs.structure import cpdag, structural_hamming_distance
 from objectives.nml.scores.decomposable import BIC
 
+pytestmark = pytest.mark.oracles
+
 TRUTH = np.zeros((4, 4), dtype=bool)
 TRUTH[[0, 3, 2], [2, 2, 1]] = True  # 0 -> 2 <- 3, 2 -> 1: the only DAG of its class
 

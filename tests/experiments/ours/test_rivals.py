@@ -19,6 +19,8 @@ from objectives.nml.regret.estimators import nml_regret
 from objectives.nml.scores.contingency import max_log_likelihood
 from tests.experiments.committed import check_committed
 
+pytestmark = pytest.mark.oracles
+
 FORWARD = np.array([[False, True], [False, False]])
 
 

@@ -182,7 +182,7 @@ def test_a_copy_that_is_behind_in_the_end_says_so(tmp_path, place, storage):
     with pytest.warns(UserWarning, match="no route to host") as warned, Backup(tmp_path / "run", uri(place)) as copy:
         work(run)
     assert "no route to host" in copy.error
-    assert f"the copy at {uri(place)} is behind" in str(warned[-1].message)
+    assert f"the backup at {uri(place)} is behind" in str(warned[-1].message)
     assert backup._Storage(uri(place)).names() == []  # the part that was written is none
     assert run.stop_reason() == "all evaluations were made"
 
@@ -290,5 +290,5 @@ def test_what_cannot_be_fetched_or_copied_to_is_refused_by_name(tmp_path, place,
 
 @pytest.mark.parametrize("address", ["relative/folder", "ftp://host/folder", "s3:///folder"])
 def test_an_address_that_pyarrow_does_not_know_is_refused(tmp_path, address):
-    with pytest.raises(InputError, match=f"{address} is no URI for a copy"):
+    with pytest.raises(InputError, match=f"{address} is no URI for a backup"):
         Backup(tmp_path / "run", address)
