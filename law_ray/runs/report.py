@@ -97,7 +97,7 @@ def draw_dag(folder: Path, names: list[str], edges: list[list[str]]) -> Path:
     graph.add_edges_from(edges)
     place = _layered(graph)
     x, y = np.array(list(place.values())).T
-    figure = Figure(figsize=(max(5.0, 1.35 * np.ptp(x) + 1.5), 0.95 * np.ptp(y) + 1.0))
+    figure = Figure(figsize=(max(5.0, 1.35 * np.ptp(x) + 1.5), 0.95 * np.ptp(y) + 1.0), dpi=DPI)  # boxes depend on it
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(x.min() - 0.6, x.max() + 0.6), ylim=(y.min() - 0.5, y.max() + 0.5))
     axes.set_axis_off()

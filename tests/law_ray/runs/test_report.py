@@ -1,5 +1,6 @@
 import dataclasses
 
+import numpy as np
 import pytest
 from matplotlib.image import imread
 
@@ -71,3 +72,12 @@ def test_a_network_is_drawn_with_all_its_nodes(tmp_path):
     edges = [["a", "b"], ["a", "d"], ["b", "c"], ["c", "d"]]
     assert report.draw_dag(tmp_path, ["a", "b", "c", "d", "alone"], edges) == tmp_path / "dag.png"
     assert imread(tmp_path / "dag.png").std() > 0.01
+
+
+def test_an_edge_ends_in_an_arrowhead_that_its_childs_box_does_not_hide(tmp_path):
+    image = imread(report.draw_dag(tmp_path, ["a", "b"], [["a", "b"]]))[:, :, :3]
+    grey = (np.ptp(image, axis=2) < 0.02) & (np.abs(image.mean(axis=2) - 0.45) < 0.05)  # the colour of edges
+    widths = grey.sum(axis=1)
+    line = widths[widths > 0]
+    assert line.max() >= 3 * np.median(line)
+    assert widths.argmax() > np.flatnonzero(widths).mean()  # at the child, which is below
