@@ -69,8 +69,6 @@ class LAWSearch(Searcher):
         evaluated_rewards: Sequence[float] | None = None,
         **options: Any,
     ) -> None:
-        if mode not in (None, "min", "max"):
-            raise InputError(f'mode is {mode!r}: give Tune\'s "min" or "max"; batch_size says when points are chosen')
         if not isinstance(batch_size, int) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}: give an integer of at least 1")
         if unknown := options.keys() - set(OPTIONS):
@@ -221,7 +219,7 @@ class LAWSearch(Searcher):
         if metric is not None and not isinstance(metric, str):
             raise InputError(f"metric is {metric!r}: give the name of one")
         if mode not in (None, "min", "max"):
-            raise InputError(f'mode is {mode!r}: give "min" or "max"')
+            raise InputError(f'mode is {mode!r}: give Tune\'s "min" or "max"; batch_size says when points are chosen')
         self._metric = self._metric or metric
         self._mode = self._mode or mode
         self.optimizer.maximize = self._mode == "max"
