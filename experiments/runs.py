@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.tasks import Row, play_all, read
-from law_ray.methods.registry import Method
+from law_ray.methods.auto import law_auto
+from law_ray.methods.registry import METHODS, SELECTION_MODEL, Method
 from law_ray.optimizer import Optimizer
 from law_ray.space.permutations import sample
 from law_ray.typing import FloatArray, IntArray
@@ -27,6 +28,9 @@ from law_ray.utils.seeding import generator
 
 N_INIT, INITIAL_SETS, REPEATS = 30, 5, 3  # the paper's
 RUNS = INITIAL_SETS * REPEATS
+WITHOUT_PAIRS = "law-auto without pairs"
+CONTESTANTS = {**METHODS, WITHOUT_PAIRS: Method(law_auto, "law-auto without the pairwise model", SELECTION_MODEL)}
+"""The methods by name, and law-auto without the pairwise model."""
 COLUMNS = ("problem", "method", "initial_set", "repeat", "evaluations", "seconds", "curve")
 
 
@@ -76,7 +80,7 @@ def play(run: Run, objective: Any, batch_size: int, evaluations: int, method: Me
 
     The method is the one that the run names, unless another is given.
     """
-    optimizer = Optimizer(objective.n_items, method or run.method, run.number, N_INIT)
+    optimizer = Optimizer(objective.n_items, method or CONTESTANTS[run.method], run.number, N_INIT)
     permutations = initial_permutations(run.problem, objective.n_items, run.initial_set)
     optimizer.add(permutations, [objective(permutation) for permutation in permutations])
     curve = [(N_INIT, optimizer.best.value)]

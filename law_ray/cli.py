@@ -13,7 +13,7 @@ import click
 import law_ray
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.runs import backup as backups
-from law_ray.runs import report
+from law_ray.runs import interactions, report
 from law_ray.runs.objective import BlackBox, known_objectives
 from law_ray.runs.run import Run
 from law_ray.runs.settings import WHAT, options
@@ -260,15 +260,26 @@ def resume(run: str, evals: int | None, out: Path | None, address: str | None, q
 @cli.command("report")
 @click.argument("folder", type=FOLDER, metavar="DIR")
 def draw(folder: Path) -> None:
-    """Draw the run in DIR as PNG: its convergence, its information gain and, where there is one, the network found."""
+    """Draw the run in DIR as PNG: its convergence, its information gain and, where there is one, the network found.
+
+    For law-auto it also says which of its models predicts best. If that is the pairwise model, it draws and names the
+    items that want to be close.
+    """
     found = Run.load(folder)
     click.echo(report.draw_convergence(found))
     if gains := report.draw_information_gain(found):
         click.echo(gains)
+    names = None
     if found.objective["source"] is not None:
-        explained = BlackBox.from_record(found.objective).explain(found.best, found.settings.seed)
+        black_box = BlackBox.from_record(found.objective)
+        names = black_box.item_names
+        explained = black_box.explain(found.best, found.settings.seed)
         if "edges" in explained:
             click.echo(report.draw_dag(folder, explained["ordering"], explained["edges"]))
+    if drawn := interactions.draw_interactions(found, names):
+        click.echo(drawn)
+    for line in interactions.describe(found, names):
+        click.echo(line)
 
 
 @cli.command("list")

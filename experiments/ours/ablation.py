@@ -86,7 +86,7 @@ SWAPS_MODEL = Model(fit_for_swaps, SwapsHyperparameters.from_record)
 
 
 def auto(model: Model = SELECTION_MODEL, **changes: Any) -> Method:
-    """Return law-auto with another model, or with other constants of its design."""
+    """Return law-auto without the pairwise model, with another process or with other constants of its design."""
     return Method(partial(law_auto, design=replace(DESIGN, **changes)), "a variant of law-auto", model)
 
 
@@ -97,6 +97,7 @@ def purposes(*chosen: Purpose) -> dict[str, Any]:
 
 VARIANTS: Mapping[str, Method] = {
     WHOLE: METHODS[WHOLE],
+    "no pairwise model": auto(),
     "no tour kernel": auto(ADDITIVE_MODEL),
     "position kernel and swaps": auto(POSITION_MODEL, neighbours=(swap_neighbours,)),
     "swaps alone": auto(SWAPS_MODEL, neighbours=(swap_neighbours,)),
@@ -158,12 +159,12 @@ REPORT = """# What each part of law-auto is worth
 {machine} Regenerate with `python -m experiments.ours.ablation`.
 
 Best values after {evaluations} evaluations in batches of five, the first {init} random and shared by all lines: mean +-
-standard error over {runs} runs. Each line below law-auto leaves out or replaces a part of it. In their order: the model
-has the additive kernel alone; it has the position kernel, and the search only swaps two items; the search only swaps
-two items; batches have points of fewer purposes (three lines); the local search stays at the best point; batches stay
-the same on a plateau, where the best value was found again and again; batches are LAW-EST's, with law-auto's model; all
-of it is LAW-EST's. What plateaus cost shows where they are large, as on weighted tardiness (held_out.md), not on these
-four problems.
+standard error over {runs} runs. The first line below law-auto leaves out the pairwise model. Each further line leaves
+it out too, and leaves out or replaces one more part. In their order: the model has the additive kernel alone; it has
+the position kernel, and the search only swaps two items; the search only swaps two items; batches have points of fewer
+purposes (three lines); the local search stays at the best point; batches stay the same on a plateau, where the best
+value was found again and again; batches are LAW-EST's, with law-auto's model; all of it is LAW-EST's. What plateaus
+cost shows where they are large, as on weighted tardiness (held_out.md), not on these four problems.
 
 {table}"""
 

@@ -19,7 +19,7 @@ import pandas as pd
 from experiments import RESULTS, markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
-from experiments.runs import N_INIT, RUNS, Budget, Run, complete, planned, play, values_after
+from experiments.runs import N_INIT, RUNS, WITHOUT_PAIRS, Budget, Run, complete, planned, play, values_after
 from experiments.statistics import average_ranks, standard_error
 from experiments.tasks import Row
 from law_ray.typing import FloatArray, IntArray
@@ -30,7 +30,7 @@ from objectives.tsp import TSP
 
 BUDGET = Budget(batch_size=5, rounds=60)
 METHODS = (
-    *("law-auto", "law-est", "ga", "random"),
+    *("law-auto", WITHOUT_PAIRS, "law-est", "ga", "random"),
     *("local-search-swap", "local-search-insertion", "local-search-reversal", "local-search"),
 )
 

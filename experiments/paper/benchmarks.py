@@ -19,10 +19,9 @@ import pandas as pd
 from experiments import RESULTS
 from experiments.paper import benchmark_report
 from experiments.paper.problems import PROBLEMS
-from experiments.runs import COLUMNS, RUNS, Run, planned, play
+from experiments.runs import COLUMNS, CONTESTANTS, RUNS, Run, planned, play
 from experiments.tasks import Row, play_all, read
 from law_ray.errors import InputError
-from law_ray.methods.registry import METHODS
 from objectives import load
 
 FRACTIONS = [1.0, 0.25]  # of the rounds, after which the report compares the methods
@@ -32,7 +31,9 @@ WITHOUT_MODEL = ("random", "ga", "local-search")  # prefixes of the methods that
 
 @click.command()
 @click.option("--problems", multiple=True, type=click.Choice(list(PROBLEMS)), default=list(PROBLEMS), show_default=True)
-@click.option("--methods", multiple=True, type=click.Choice(list(METHODS)), default=list(METHODS), show_default=True)
+@click.option(
+    "--methods", multiple=True, type=click.Choice(list(CONTESTANTS)), default=list(CONTESTANTS), show_default=True
+)
 @click.option(
     "--runs", type=click.IntRange(0, RUNS), default=RUNS, show_default=True, help="How many of the 15, from the first."
 )

@@ -9,6 +9,7 @@ import numpy as np
 from law_ray.acquisition.functions import est, log_ei, sigmoid_weight, ucb
 from law_ray.acquisition.landscape import Landscape, Value
 from law_ray.acquisition.local_search import maximise
+from law_ray.methods import pairwise
 from law_ray.methods.baselines import ALL_NEIGHBOURS, Neighbours
 from law_ray.methods.context import BatchContext
 from law_ray.methods.greedy import Step, grow
@@ -60,6 +61,9 @@ DESIGN = Design()
 def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) -> IntArray:
     """Choose a (batch_size, n_items) batch greedily, each point for one of several purposes.
 
+    Once the pairwise model predicts better than the process (`law_ray.models.fit_pairwise`), it chooses some or all of
+    the points (`law_ray.methods.pairwise`). The process chooses the others:
+
     - To improve: x_b = argmax EI with the variance given the batch. That is log L(x, x | x_1..x_b-1) + 2 log w(x) with
       the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)). It is
       the paper's Equation 2 with a weight that depends on the batch, and falls as fast as the chance to improve does.
@@ -71,9 +75,18 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
       would stay on its plateau, since the model goes on expecting an improvement there. On a plateau all points but
       those that improve therefore spread.
 
-    The model is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps, insertions and
-    reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
+    The kernel of the process is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps,
+    insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
     """
+    purposes = pairwise.planned(context, batch_size)
+    batch = _by_process(context, batch_size - len(purposes), design)
+    return np.array(batch + pairwise.choose(context, purposes, batch))
+
+
+def _by_process(context: BatchContext, batch_size: int, design: Design) -> list[IntArray]:
+    """Return the points that the process chooses."""
+    if batch_size == 0:
+        return []
     posterior, constraints, rng = context.posterior, context.constraints, context.rng
     centre = incumbent(context) if design.leaves_searched else int(np.argmin(context.y))
     best_there = float(posterior.standardize(context.y[[centre]])[0])
@@ -98,7 +111,7 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
         starts = pool.best(landscape, design.n_starts) if step.batch else pool.starts(landscape, rng)
         return list(maximise(landscape, starts, step.excluded, constraints, rng, certify=False))
 
-    return np.array(grow(context, batch_size, posterior, design.n_pool, next_point))
+    return grow(context, batch_size, posterior, design.n_pool, next_point)
 
 
 def _improvement(best: float) -> Value:

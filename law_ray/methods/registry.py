@@ -16,7 +16,8 @@ from law_ray.methods.genetic import ga
 from law_ray.methods.law import law_ei, law_est, law_prior_ei, law_prior_est, law_ucb
 from law_ray.methods.mace import mace_est, mace_ucb
 from law_ray.methods.q_point import q_ei, q_est
-from law_ray.models import fit_distance, selection
+from law_ray.models import fit_distance, fit_pairwise, selection
+from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.selection import SelectionHyperparameters
 from law_ray.space.permutations import insertion_neighbours, reversal_neighbours, swap_neighbours
 from law_ray.typing import IntArray
@@ -37,6 +38,7 @@ class Model:
 
 POSITION_MODEL = Model(fit_distance.fit, DistanceHyperparameters.from_record)
 SELECTION_MODEL = Model(selection.fit, SelectionHyperparameters.from_record)
+PAIRWISE_MODEL = Model(fit_pairwise.fit, PairwiseHyperparameters.from_record)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ METHODS: dict[str, Method] = {
     "law-prior-est": Method(law_prior_est, "LAW-EST whose batches are diverse by the prior covariance"),
     "law-prior-ei": Method(law_prior_ei, "LAW with expected improvement, diverse by the prior covariance"),
     "law-auto": Method(
-        law_auto, "the default: a model that learns what kind of problem it is, beyond the paper", SELECTION_MODEL
+        law_auto, "the default: a model that learns what kind of problem it is, beyond the paper", PAIRWISE_MODEL
     ),
     "q-ei": Method(q_ei, "expected improvement, as if earlier points of the batch had their predicted mean"),
     "q-est": Method(q_est, "EST, as if earlier points of the batch had their predicted mean"),

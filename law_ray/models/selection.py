@@ -114,7 +114,7 @@ def fit(
     if 1 < previous.n < len(y):
         first, second = _prediction_errors(X, y, previous, standard_errors)
         if mean := 0.5 * (first + second):  # 0 for constant values
-            errors = _remembered(errors[0], first / mean), _remembered(errors[1], second / mean)
+            errors = remembered(errors[0], first / mean), remembered(errors[1], second / mean)
     additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
     used, tour = errors[1] < errors[0], previous.tour
     fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
@@ -123,8 +123,14 @@ def fit(
     return SelectionHyperparameters(additive, tour, errors, len(y))
 
 
-def _remembered(earlier: float, latest: float) -> float:
+def remembered(earlier: float, latest: float) -> float:
+    """Return the running average of relative prediction errors after the `latest`."""
     return MEMORY * earlier + (1 - MEMORY) * latest
+
+
+def mean_square(errors: FloatArray) -> float:
+    """Return the mean square of prediction errors, each cut to MAX_ERROR."""
+    return float(np.mean(np.minimum(np.abs(errors), MAX_ERROR) ** 2))
 
 
 def _prediction_errors(
@@ -134,9 +140,8 @@ def _prediction_errors(
     n = previous.n
     known = None if standard_errors is None else standard_errors[:n]
 
-    def mean_square(model: AdditiveHyperparameters | TourHyperparameters) -> float:
+    def error(model: AdditiveHyperparameters | TourHyperparameters) -> float:
         process = GaussianProcess(X[:n], y[:n], model, known)
-        errors = process.predict(X[n:])[0] - process.standardize(y[n:])
-        return float(np.mean(np.minimum(np.abs(errors), MAX_ERROR) ** 2))
+        return mean_square(process.predict(X[n:])[0] - process.standardize(y[n:]))
 
-    return mean_square(previous.additive), mean_square(previous.tour)
+    return error(previous.additive), error(previous.tour)

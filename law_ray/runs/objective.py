@@ -73,6 +73,7 @@ class BlackBox:
             "source": self.source,
             "folder": os.getcwd(),
             "launch": launch,
+            "prior_mean": self.prior_mean is not None,
         }
 
     @property

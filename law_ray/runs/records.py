@@ -17,6 +17,8 @@ class ObjectiveRecord(TypedDict):
     """where relative paths and modules are found"""
     launch: NotRequired[str]
     """identifies the start of the run, for a driver that restarts"""
+    prior_mean: NotRequired[bool]
+    """whether it has a prior mean; absent from older journals"""
 
 
 class RunRecord(TypedDict):

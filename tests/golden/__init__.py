@@ -1,1 +1,1 @@
-"""Histories that must not change: recorded before the redesign of the library, and compared to the last digit."""
+"""Histories that may not change unnoticed: recorded once, and compared to the last digit."""

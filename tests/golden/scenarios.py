@@ -61,8 +61,10 @@ def play(optimizer, objective, sizes, *, fail=(), hold=(), continued=(), noise=F
             elif (number, index) not in hold:
                 value = objective(trial.permutation)
                 optimizer.tell(trial.id, *(noisy(trial.id, value) if noise else (value,)))
-    model = optimizer.model
-    return {"rounds": rounds, "model": None if model is None else model.to_record()}
+    model = None if optimizer.model is None else optimizer.model.to_record()
+    for chain in (model or {}).get("pairwise", {}).get("chains", []):
+        del chain["state"]  # text of bytes, whose numbers a test could not compare but for their last digits
+    return {"rounds": rounds, "model": model}
 
 
 def method_on(method, problem):

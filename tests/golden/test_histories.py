@@ -24,7 +24,7 @@ def test_every_scenario_is_recorded():
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_proposals_and_fits_are_those_recorded_before_the_redesign(name):
+def test_proposals_and_fits_are_those_recorded(name):
     play, *arguments = scenarios()[name]
     found, recorded = json.loads(json.dumps(play(*arguments))), RECORDED[name]
     assert found["rounds"] == recorded["rounds"]

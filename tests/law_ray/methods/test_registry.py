@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from law_ray.methods.registry import METHODS, POSITION_MODEL, SELECTION_MODEL
+from law_ray.methods.registry import METHODS, PAIRWISE_MODEL, POSITION_MODEL, SELECTION_MODEL
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.permutations import sample
 
@@ -34,11 +34,13 @@ def test_only_methods_without_a_model_name_none():
     assert {name for name, method in METHODS.items() if method.model is None} == WITHOUT_MODEL
 
 
-@pytest.mark.parametrize("model", [POSITION_MODEL, SELECTION_MODEL], ids=["position", "selection"])
+@pytest.mark.parametrize(
+    "model", [POSITION_MODEL, SELECTION_MODEL, PAIRWISE_MODEL], ids=["position", "selection", "pairwise"]
+)
 def test_what_a_model_is_fitted_to_can_be_read_from_its_record_exactly(model):
     """The record goes through JSON, as in a journal, and the process has the same predictions afterwards."""
     rng = np.random.default_rng(0)
-    X, y, others = sample(7, 30, rng), rng.normal(size=30), sample(7, 5, rng)
+    X, y, others = sample(8, 30, rng), rng.normal(size=30), sample(8, 5, rng)
     first = model.fit(X[:20], y[:20], np.random.default_rng(1), None, np.zeros(20))
     for fitted in (first, model.fit(X, y, np.random.default_rng(2), first, np.zeros(30))):
         again = model.read(json.loads(json.dumps(fitted.to_record())))
@@ -50,4 +52,4 @@ def test_what_a_model_is_fitted_to_can_be_read_from_its_record_exactly(model):
 
 @methods
 def test_every_model_is_one_of_those_whose_records_are_checked_here(method):
-    assert method.model in (None, POSITION_MODEL, SELECTION_MODEL)
+    assert method.model in (None, POSITION_MODEL, PAIRWISE_MODEL)

@@ -197,6 +197,7 @@ def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(
         "source": {"name": "scores.py:score", "options": {"factor": "2"}},
         "folder": str(tmp_path / "there"),
         "launch": "one",
+        "prior_mean": False,
     }
     monkeypatch.chdir(tmp_path)
     again = BlackBox.from_record(record)

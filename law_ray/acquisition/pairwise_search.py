@@ -1,0 +1,71 @@
+"""Local search by swaps for the largest value of an acquisition of the pairwise model.
+
+All swaps of an ordering are evaluated at once for all draws, exactly, by matrix products (`Ensemble.swap_changes`). So
+a climb takes the best swap at each step. `law_ray.acquisition.local_search` is the search on a Gaussian process.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from law_ray.models.pairwise import Ensemble
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import Exclusions
+from law_ray.space.permutations import invert
+from law_ray.typing import FloatArray, IntArray
+
+Value = Callable[[FloatArray, FloatArray], FloatArray]
+"""(mean, variance), each (m,), -> value, larger is better"""
+LEAST_GAIN = 1e-9
+"""Smaller gains may be rounding errors (heuristic)."""
+N_TRIED = 8
+"""Swaps tried at a step, while those with a larger value lead to excluded orderings (heuristic)."""
+
+
+def maximise(
+    ensemble: Ensemble, value: Value, starts: Iterable[IntArray], excluded: Exclusions, constraints: Constraints
+) -> IntArray | None:
+    """Return the free permutation (n_items,) of largest value among the ends of climbs, or None if all are excluded.
+
+    Cost of a step: O(n_draws n_items^3), and O(n_draws^2 n_items^2) for the variances.
+
+    Args:
+        ensemble: The draws.
+        value: What to maximise.
+        starts: Allowed permutations (n_items,) where climbs start; they may be excluded.
+        excluded: The permutations that may not be returned.
+        constraints: The constraints on the orderings.
+    """
+    best, found = -np.inf, None
+    for start in starts:
+        end, end_value = _climb(ensemble, value, start, excluded, constraints)
+        if end_value > best and end not in excluded:
+            best, found = end_value, end
+    return found
+
+
+def _climb(
+    ensemble: Ensemble, value: Value, start: IntArray, excluded: Exclusions, constraints: Constraints
+) -> tuple[IntArray, float]:
+    """Return the end of a climb, a permutation, and its value.
+
+    From an excluded start, the first step goes to the best free neighbour, even downhill.
+    """
+    q = invert(start)
+    i, j = ensemble.pairs
+    values = ensemble.values(q[None])[0]
+    height = -np.inf if start in excluded else float(value(*ensemble.moments(values[None]))[0])
+    while True:
+        after = values + ensemble.swap_changes(q)
+        heights = value(*ensemble.moments(after))
+        heights[~constraints.swaps(q[None], i, j)[0]] = -np.inf
+        for swap in np.argsort(-heights)[:N_TRIED]:
+            if heights[swap] <= height + LEAST_GAIN:
+                return invert(q), height
+            moved = q.copy()
+            moved[[i[swap], j[swap]]] = moved[[j[swap], i[swap]]]
+            if invert(moved) not in excluded:
+                q, values, height = moved, after[swap], float(heights[swap])
+                break
+        else:
+            return invert(q), height

@@ -1,0 +1,132 @@
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+
+from law_ray.acquisition.functions import log_ei, ucb
+from law_ray.kernels.additive import AdditiveHyperparameters
+from law_ray.methods import pairwise
+from law_ray.methods.auto import law_auto
+from law_ray.methods.pairwise import (
+    BETA,
+    CLEAR_ADVANTAGE,
+    EXPLORE,
+    IMPROVE,
+    LEAST_ADVANTAGE,
+    PURPOSES,
+    SAMPLE,
+    SURE_PURPOSES,
+)
+from law_ray.models.fit_pairwise import PairwiseHyperparameters
+from law_ray.models.gibbs import Chain
+from law_ray.models.gp import GaussianProcess
+from law_ray.models.prior_mean import PriorMean
+from law_ray.models.selection import SelectionHyperparameters
+from law_ray.space.constraints import Constraints
+from law_ray.space.exclusions import Exclusions
+from law_ray.space.permutations import invert, sample
+from tests.oracles.additive import some_components
+from tests.oracles.contexts import context_of
+from tests.oracles.orderings import everything
+from tests.oracles.pairwise import some_ensemble
+from tests.oracles.tour import some_tour
+
+N_ITEMS = 7
+
+
+def problem(advantage, n=20, seed=0, constraints=None, without_value=None, prior_mean=None):
+    """Return a context whose pairwise model has this advantage, and unrelated draws."""
+    rng = np.random.default_rng(seed)
+    X = np.unique((constraints or Constraints(N_ITEMS)).sample(5 * n, rng), axis=0)[:n]
+    process = SelectionHyperparameters(
+        AdditiveHyperparameters(some_components(rng), 0.1, 0.0), some_tour(rng), (0.5, 1.5), n
+    )
+    chains = tuple(Chain.start(N_ITEMS, rng) for _ in range(2))
+    ensemble = some_ensemble(rng, N_ITEMS, n_draws=6)
+    h = PairwiseHyperparameters(process, chains, (advantage, 1.0), n, ensemble)
+    y = rng.normal(size=n)
+    posterior = GaussianProcess(X, y, h, None, prior_mean)
+    excluded = Exclusions(permutations=[*X, *([] if without_value is None else without_value)])
+    context = context_of(posterior, excluded=excluded, constraints=constraints, without_value=without_value, seed=seed)
+    return dataclasses.replace(context, y=y), ensemble
+
+
+# how many points
+
+
+@pytest.mark.parametrize(
+    ("advantage", "purposes"),
+    [(0.5, ()), (LEAST_ADVANTAGE, ()), (1.2, PURPOSES), (CLEAR_ADVANTAGE, SURE_PURPOSES), (50.0, SURE_PURPOSES)],
+)
+def test_the_advantage_decides_how_many_points_the_pairwise_model_chooses(advantage, purposes):
+    context, _ = problem(advantage)
+    assert pairwise.planned(context, 5) == [each for each in purposes if each is not None]
+
+
+def test_batches_of_one_have_the_purposes_in_turn():
+    found = [pairwise.planned(problem(1.2, n)[0], 1) for n in range(20, 25)]
+    assert found == [[] if each is None else [each] for each in PURPOSES]
+
+
+def test_with_a_prior_mean_the_process_chooses_all():
+    context, _ = problem(50.0, prior_mean=PriorMean(lambda permutations: permutations[:, 0], 1.0))
+    assert pairwise.planned(context, 5) == []
+
+
+def test_without_draws_the_process_chooses_all():
+    context, _ = problem(50.0)
+    h = dataclasses.replace(context.posterior.hyperparameters, ensemble=None)
+    assert pairwise.planned(dataclasses.replace(context, process=GaussianProcess(context.X, context.y, h)), 5) == []
+
+
+@pytest.mark.parametrize("advantage", [0.5, 1.2, 50.0])
+@pytest.mark.parametrize("constraints", [None, Constraints(N_ITEMS, before=[(0, 1), (1, 2)])])
+def test_a_batch_has_free_allowed_and_distinct_points(advantage, constraints):
+    context, _ = problem(advantage, constraints=constraints)
+    before = context.excluded.copy()
+    batch = law_auto(context, 8)
+    assert batch.shape == (8, N_ITEMS)
+    assert len({p.tobytes() for p in batch}) == 8
+    assert not any(p in before for p in batch)
+    assert context.constraints.allows(batch).all()
+    assert len(context.excluded) == len(before)  # the context does not change
+
+
+# which points
+
+
+def best_of(context, ensemble, value, taken):
+    """Return the largest value among all free permutations."""
+    free = np.array([p for p in everything(N_ITEMS) if p not in context.excluded and p.tobytes() not in taken])
+    return value(*ensemble.moments(ensemble.values(invert(free)))).max()
+
+
+def downwards(mean, variance):
+    return -mean
+
+
+def test_points_maximise_their_value_given_the_points_before_them():
+    pending = sample(N_ITEMS, 2, np.random.default_rng(7))
+    hits = []
+    for seed in range(4):
+        context, ensemble = problem(1.2, seed=seed, without_value=pending)
+        first = sample(N_ITEMS, 1, np.random.default_rng(8))
+        purposes = [IMPROVE, EXPLORE, SAMPLE, SAMPLE, SAMPLE]
+        chosen = pairwise.choose(context, purposes, first)
+        least = context.posterior.standardize(context.y).min()
+        given, taken = ensemble, {first[0].tobytes()}
+        order = iter(np.random.default_rng(seed).permutation(6).tolist())  # as the context's generator draws it first
+        for point in [*pending, *first]:
+            given = given.given(ensemble.values(invert(point[None]))[0])
+        for purpose, point in zip(purposes, chosen, strict=True):
+            model, value = given, partial(log_ei, best=least) if purpose is IMPROVE else partial(ucb, beta=BETA)
+            if purpose is SAMPLE:
+                model, value = ensemble.only(next(order)), downwards
+            own = ensemble.values(invert(point[None]))
+            reached = value(*model.moments(model.values(invert(point[None]))))[0]
+            assert reached <= best_of(context, model, value, taken) + 1e-9
+            hits.append(reached >= best_of(context, model, value, taken) - 1e-9)
+            taken.add(point.tobytes())
+            given = given.given(own[0])
+    assert np.mean(hits) > 0.5  # a local search misses some on such rugged ground

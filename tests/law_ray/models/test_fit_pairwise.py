@@ -1,0 +1,143 @@
+import json
+
+import numpy as np
+import pytest
+
+from law_ray.models import fit_pairwise, gibbs, selection
+from law_ray.models.fit_pairwise import (
+    MAX_SWEEPS,
+    MIN_SWEEPS,
+    N_CHAINS,
+    N_KEPT,
+    SIZES,
+    PairwiseHyperparameters,
+    n_sweeps,
+)
+from law_ray.models.gp import GaussianProcess
+from law_ray.models.selection import MEMORY
+from law_ray.models.standardize import Standardization
+from law_ray.space.permutations import sample
+from tests.oracles.pairwise import symmetric, value
+
+
+def problem(n, n_items=8, seed=0):
+    """Return permutations, and their values by random interactions."""
+    rng = np.random.default_rng(seed)
+    F, D, X = symmetric(rng, n_items), symmetric(rng, n_items), sample(n_items, n, rng)
+    return X, np.array([value(F, D, 100.0, x) for x in X])
+
+
+def fitted(X, y, steps, seed=0, first=None):
+    h = first
+    for n in steps:
+        h = fit_pairwise.fit(X[:n], y[:n], np.random.default_rng([seed, n]), h)
+    return h
+
+
+@pytest.fixture(scope="module")
+def two_fits():
+    X, y = problem(40)
+    first = fitted(X, y, [30])
+    return X, y, first, fitted(X, y, [40], first=first)
+
+
+def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
+    h = two_fits[-1]
+    record = json.loads(json.dumps(h.to_record()))
+    assert list(record) == ["mixture", "latent", "misses", "n", "pairwise"]
+    assert PairwiseHyperparameters.from_record(record) == h
+
+
+def test_a_record_of_an_older_version_has_no_chains_and_the_next_fit_starts_them(two_fits):
+    X, y, first, _ = two_fits
+    old = PairwiseHyperparameters.from_record(json.loads(json.dumps(first.selection.to_record())))
+    assert (old.selection, old.chains, old.advantage) == (first.selection, (), 0.0)
+    h = fitted(X, y, [40], first=old)
+    assert len(h.chains) == N_CHAINS
+    assert h.advantage == 0.0  # nothing was predicted yet
+
+
+def test_a_fit_from_what_a_journal_stores_is_the_same(two_fits):
+    X, y, first, second = two_fits
+    again = fitted(X, y, [40], first=PairwiseHyperparameters.from_record(json.loads(json.dumps(first.to_record()))))
+    assert again == second
+    np.testing.assert_array_equal(again.ensemble.items, second.ensemble.items)
+
+
+def test_the_process_is_the_one_of_the_selected_kernel(two_fits):
+    X, y, _, h = two_fits
+    others = sample(8, 5, np.random.default_rng(1))
+    np.testing.assert_array_equal(*(GaussianProcess(X, y, each).predict(others) for each in (h, h.selection)))
+    assert (h.noise, h.mean) == (h.selection.noise, h.selection.mean)
+
+
+def test_the_selection_and_its_random_numbers_do_not_depend_on_the_chains(two_fits):
+    X, y, first, _ = two_fits
+    alone = selection.fit(X[:30], y[:30], np.random.default_rng([0, 30]))
+    assert alone == first.selection
+
+
+def test_prediction_errors_are_those_of_both_models_before_they_learn_the_values(two_fits):
+    X, y, first, second = two_fits
+    standardize = Standardization.of(y[:30])
+    z, later = standardize(y[:30]), standardize(y[30:])
+    process = GaussianProcess(X[:30], y[:30], first.selection).predict(X[30:])[0]
+    data = gibbs.Data.of(X[:30], z, np.zeros(30))
+    draws = [gibbs.mean_items(chain, data) for chain in first.chains]
+    pairs = [np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[30:]]
+    errors = np.array([np.mean((process - later) ** 2), np.mean((pairs - later) ** 2)])
+    expected = (1 - MEMORY) * errors / errors.mean()
+    np.testing.assert_allclose(second.prediction_errors, expected, rtol=1e-6)
+    assert second.advantage == pytest.approx(errors[0] / errors[1], rel=1e-6)
+
+
+def test_an_ensemble_has_the_last_draws_of_every_chain(two_fits):
+    h = two_fits[-1]
+    assert len(h.ensemble.items) == N_CHAINS * N_KEPT
+    i, j = h.ensemble.pairs
+    last = h.ensemble.places[N_KEPT - 1 :: N_KEPT]
+    np.testing.assert_allclose([D[i, j] for D in last], [chain.places for chain in h.chains], rtol=1e-6)
+
+
+def test_interactions_are_found_and_other_objectives_left_to_the_process():
+    X, y = problem(130)
+    assert fitted(X, y, range(30, 131, 20)).advantage > 5.0
+    slopes = np.random.default_rng(0).normal(size=(8, 8))
+    y = slopes[np.arange(8), X].sum(axis=1)  # of the assignment of items to positions, without any pairs
+    assert fitted(X, y, range(30, 131, 20)).advantage < 1.0
+
+
+def test_values_with_standard_errors_are_taken_for_noisy():
+    X, y = problem(90)
+    errors = np.where(np.arange(90) < 45, 0.0, 10.0 * y.std())  # the later values say nothing
+    noisy = np.where(errors > 0, y + errors * np.random.default_rng(0).normal(size=90), y)
+    h = fit_pairwise.fit(X, noisy, np.random.default_rng(0), None, errors)
+    data = fit_pairwise._data(X, noisy, errors)
+    predicted = [gibbs.mean_items(chain, data) for chain in h.chains]
+    residuals = (
+        np.array([[value(d.items, d.places, d.constant, x) for d in predicted] for x in X]).mean(axis=1) - data.z
+    )
+    assert np.abs(residuals[:45]).mean() < 0.2 * np.abs(residuals[45:]).mean()
+
+
+@pytest.mark.parametrize("n_items", [SIZES.start - 1, SIZES.stop])
+def test_outside_its_sizes_the_pairwise_model_is_not_used(n_items, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = sample(n_items, 12, rng), rng.normal(size=12)
+    h = fitted(X, y, [10, 12])
+    assert (h.chains, h.ensemble, h.advantage) == ((), None, 0.0)
+
+
+def test_constant_values_are_fitted():
+    X = sample(8, 20, np.random.default_rng(0))
+    h = fitted(X, np.full(20, 3.0), [10, 20])
+    assert np.isfinite(h.ensemble.items).all()
+    assert h.advantage == 0.0
+
+
+def test_chains_make_fewer_sweeps_the_more_they_cost():
+    counts = [n_sweeps(400, n_items) for n_items in SIZES]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] == MAX_SWEEPS
+    assert counts[-1] == MIN_SWEEPS
+    assert n_sweeps(100, 22) > n_sweeps(1500, 22)

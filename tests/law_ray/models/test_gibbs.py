@@ -1,0 +1,168 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+from law_ray.models import gibbs
+from law_ray.models.gibbs import FIRST_NOISE, LEAST_NOISE, N_ANNEALED, N_FLAT, RANK, SIGNS, Chain, Data, LowRank
+from law_ray.models.pairwise import Ensemble
+from law_ray.space.permutations import invert, sample
+from tests.oracles.pairwise import symmetric, value
+
+
+def data(n_items, n, seed=0, known_noise=0.0, deviation=0.0):
+    """Return data of a random F and D, and a function that gives their standardized values elsewhere."""
+    rng = np.random.default_rng(seed)
+    F, D, X = symmetric(rng, n_items), symmetric(rng, n_items), sample(n_items, n, rng)
+    y = np.array([value(F, D, 0.0, x) for x in X])
+    location, scale = y.mean(), y.std()
+    z = (y - location) / scale + deviation * rng.normal(size=n)
+    known = np.broadcast_to(known_noise, n)
+    return Data.of(X, z, known), lambda others: (np.array([value(F, D, 0.0, x) for x in others]) - location) / scale
+
+
+def some_chain(n_items, sweeps=N_FLAT, seed=0):
+    rng = np.random.default_rng(seed)
+    start = Chain.start(n_items, rng)
+    return Chain(start.places, start.places_prior, start.items_prior, 0.2, sweeps)
+
+
+# the chain
+
+
+def test_a_chain_survives_json_and_continues_with_the_same_numbers():
+    given, _ = data(8, 40)
+    chain, _ = gibbs.advance(Chain.start(8, np.random.default_rng(1)), given, 3, np.random.default_rng(2))
+    again = Chain.from_record(json.loads(json.dumps(chain.to_record())))
+    assert again == chain
+    ends = [gibbs.advance(each, given, 8, np.random.default_rng(3)) for each in (chain, again)]
+    assert ends[0][0] == ends[1][0] != chain
+    for first, second in zip(ends[0][1], ends[1][1], strict=True):
+        np.testing.assert_array_equal(first.items, second.items)
+
+
+@pytest.mark.parametrize(("n_items", "limit"), [(30, 5_000), (100, 35_000)])
+def test_a_record_is_as_short_as_documented(n_items, limit):
+    assert len(json.dumps(Chain.start(n_items, np.random.default_rng(0)).to_record())) < limit
+
+
+def test_places_have_mean_square_one_and_draws_are_symmetric_with_zero_diagonals():
+    given, _ = data(9, 50)
+    chain, draws = gibbs.advance(Chain.start(9, np.random.default_rng(0)), given, 12, np.random.default_rng(1))
+    assert np.mean(chain.places**2) == pytest.approx(1.0, rel=1e-6)
+    for matrix in (draws[-1].items, draws[-1].places):
+        np.testing.assert_array_equal(matrix, matrix.T)
+        np.testing.assert_array_equal(np.diag(matrix), 0.0)
+
+
+def test_the_annealed_noise_falls_from_its_first_level_to_its_floor():
+    levels = [gibbs.annealed(sweeps) for sweeps in range(N_ANNEALED + 50)]
+    assert levels[0] < FIRST_NOISE
+    assert np.all(np.diff(levels[:N_ANNEALED]) < 0)
+    np.testing.assert_allclose(levels[N_ANNEALED - 1 :], LEAST_NOISE)
+
+
+# one matrix given the other
+
+
+@pytest.mark.parametrize("n", [9, 40], ids=["fewer values than pairs", "more values than pairs"])
+@pytest.mark.parametrize("sweeps", [0, N_FLAT], ids=["flat", "low rank"])
+def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, sweeps):
+    """Directly: the normal equations of weights and constant, with values of different noise."""
+    known_noise = np.random.default_rng(1).uniform(0.1, 2.0, n)
+    given, _ = data(7, n, known_noise=known_noise)
+    chain = some_chain(7, sweeps)
+    i, j = np.triu_indices(7, 1)
+    D = gibbs.symmetric(chain.places, 7)
+    A = np.column_stack([D[given.q[:, i], given.q[:, j]] / np.sqrt(21), np.ones(n)])
+    prior = chain.items_prior
+    low_rank = ((prior.columns * SIGNS) @ prior.columns.T)[i, j] * (sweeps >= N_FLAT)
+    precision = np.diag([1 / prior.residual] * 21 + [0.0])
+    weights = 1.0 / (chain.noise + known_noise)
+    right = A.T @ (weights * given.z) + precision @ [*low_rank, 0.0]
+    expected = np.linalg.solve(A.T @ (weights[:, None] * A) + precision, right)
+    found = gibbs.mean_items(chain, given)
+    np.testing.assert_allclose(found.items[i, j] * np.sqrt(21), expected[:-1], rtol=1e-5, atol=1e-7)
+    assert found.constant == pytest.approx(expected[-1], rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [6, 30])
+def test_drawn_matrices_have_the_posterior_mean_and_covariance(n):
+    given, _ = data(5, n)
+    chain = some_chain(5, 0)
+    noise = 0.2 + given.known_noise
+    regression = gibbs._regression(chain.places, given.q, given.z, noise)
+    rng = np.random.default_rng(0)
+    draws = np.array([gibbs._draw_matrix(regression, chain.items_prior, False, rng)[0] for _ in range(4000)])
+    A, z = regression.A, regression.z
+    covariance = np.linalg.inv(A.T @ A + np.eye(10) / chain.items_prior.residual)
+    mean, deviation = covariance @ A.T @ z, np.sqrt(np.diag(covariance))
+    assert np.abs((draws.mean(axis=0) - mean) / deviation).max() < 4.5 / np.sqrt(4000)
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.1 * covariance.diagonal().max())
+
+
+def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_values_unchanged():
+    """From a draw of the joint distribution, steps lead to another draw of it (Geweke, "Getting it right", 2004).
+
+    Residual and widths are 1 / gamma(0.5, rate 0.5) and 1 / gamma(0.5, rate 0.5 / RANK). The noise has variance 1.
+    """
+    n_items, n, n_runs, n_steps = 4, 5, 3000, 4
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(n, 6))
+
+    def joint():
+        widths = (0.5 / RANK) / rng.gamma(0.5, size=RANK)
+        prior = LowRank(rng.normal(size=(n_items, RANK)) * np.sqrt(widths), widths, 0.5 / rng.gamma(0.5))
+        return prior, prior.mean() + rng.normal(size=6) * np.sqrt(prior.residual)
+
+    def summary(prior, entries):
+        low_rank = prior.mean()
+        sizes = prior.residual, prior.widths[0], prior.widths[1], np.mean(entries**2), np.mean(low_rank**2)
+        return [*np.log(sizes), np.log(np.mean((entries - low_rank) ** 2) / prior.residual)]
+
+    before, after = [], []
+    for _ in range(n_runs):
+        prior, entries = joint()
+        before.append(summary(prior, entries))
+        y = A @ entries + rng.normal(size=n)
+        regression = gibbs._Regression(A, y, np.ones(n), np.zeros(6), 0.0)
+        for _ in range(n_steps):
+            entries, prior = gibbs._draw_matrix(regression, prior, True, rng)
+        after.append(summary(prior, entries))
+    for first, second in zip(np.transpose(before), np.transpose(after), strict=True):
+        assert ks_2samp(first, second).pvalue > 1e-4
+
+
+# what the sampler learns
+
+
+def ensemble_of(given, n_items, n_sweeps, n_chains=2):
+    draws = []
+    for seed in range(n_chains):
+        rng = np.random.default_rng(seed)
+        draws += gibbs.advance(Chain.start(n_items, rng), given, n_sweeps, rng)[1][-20:]
+    items, places, constants = (np.array(each) for each in zip(*draws, strict=True))
+    return Ensemble.of(items, places, constants, 1e-4)
+
+
+def error(given, truth, n_items, n_sweeps=250):
+    others = sample(n_items, 200, np.random.default_rng(99))
+    predicted = ensemble_of(given, n_items, n_sweeps).values(invert(others)).mean(axis=1)
+    return np.sqrt(np.mean((predicted - truth(others)) ** 2))
+
+
+def test_with_more_values_than_unknowns_everything_is_known():
+    given, truth = data(9, 130)
+    assert error(given, truth, 9) < 0.05
+
+
+def test_noisy_values_are_not_interpolated():
+    given, truth = data(9, 130, deviation=0.3)
+    assert 0.05 < error(given, truth, 9) < 0.3
+
+
+def test_values_without_any_pattern_are_not_predicted_better_than_by_their_mean():
+    given, truth = data(9, 60)
+    shuffled = given._replace(z=np.random.default_rng(0).permutation(given.z))
+    assert error(shuffled, truth, 9) > 0.8
