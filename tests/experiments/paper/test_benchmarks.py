@@ -9,10 +9,9 @@ from click.testing import CliRunner
 from experiments.paper import benchmark_report, benchmarks
 from experiments.paper.benchmarks import missing
 from experiments.paper.problems import PROBLEMS
-from experiments.runs import COLUMNS, Run
+from experiments.runs import COLUMNS, CONTESTANTS, Run
 from experiments.tasks import append, read
 from law_ray.errors import InputError
-from law_ray.methods.registry import METHODS
 from law_ray.typing import IntArray
 
 SIZES = {problem: SimpleNamespace(n_items=10 + number, optimum=1.0) for number, problem in enumerate(PROBLEMS)}
@@ -54,11 +53,13 @@ def test_quick_plays_everything_each_time_and_does_not_touch_the_results(asked: 
     for _ in range(2):
         asked.clear()
         report = invoke("--quick")
-        assert {run for run, _ in asked} == {Run(problem, method, 0, 0) for problem in PROBLEMS for method in METHODS}
-        assert len(asked) == len(PROBLEMS) * len(METHODS)
+        assert {run for run, _ in asked} == {
+            Run(problem, method, 0, 0) for problem in PROBLEMS for method in CONTESTANTS
+        }
+        assert len(asked) == len(PROBLEMS) * len(CONTESTANTS)
     assert {PROBLEMS[run.problem].evaluations(fraction) for run, fraction in asked} == {30 + 2 * 5, 30 + 2 * 10}
     assert all(f"### {problem} after" in report for problem in PROBLEMS)
-    assert all(f"| {method} | 9 |" in report for method in METHODS)
+    assert all(f"| {method} | 9 |" in report for method in CONTESTANTS)
     assert not (tmp_path / "results").exists()
 
 
