@@ -12,7 +12,6 @@ from law_ray.acquisition.pairwise_search import Value, maximise
 from law_ray.methods.context import BatchContext
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.pairwise import Ensemble
-from law_ray.models.standardize import Standardization
 from law_ray.space.exclusions import draw_free
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
@@ -86,20 +85,19 @@ def choose(context: BatchContext, purposes: Sequence[PairwisePurpose], batch: Se
     order = itertools.cycle(context.rng.permutation(len(draws.items)).tolist())
     excluded = context.excluded.copy()
     given = draws
-    for point in [*context.without_value, *batch]:
+    for point in batch:
         excluded.add(point)
+    for point in [*context.without_value, *batch]:
         given = given.given(_values(draws, point))
-    best = float(Standardization.of(context.y)(context.y).min())
     good = context.X[np.argsort(context.y, kind="stable")[:N_BEST]]
     chosen: list[IntArray] = []
     for purpose in purposes:
-        ensemble, n_random, value = given, N_RANDOM, _value_of(purpose, best)
+        ensemble, n_random, value = given, N_RANDOM, _value_of(purpose, context.best)
         if purpose is SAMPLE:
             ensemble, n_random = draws.only(next(order)), N_RANDOM_SAMPLE
         starts = np.concatenate([good, context.constraints.sample(n_random, context.rng)])
-        point = maximise(ensemble, value, starts, excluded, context.constraints)
-        if point is None:
-            point = draw_free(context.constraints, 1, excluded, context.rng)[0]
+        found = maximise(ensemble, value, starts, excluded, context.constraints)
+        point = draw_free(context.constraints, 1, excluded, context.rng)[0] if found is None else found
         excluded.add(point)
         chosen.append(point)
         given = given.given(_values(draws, point))

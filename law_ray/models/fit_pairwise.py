@@ -10,12 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from law_ray.kernels.protocol import Covariance, Kernel
 from law_ray.models import gibbs, selection
 from law_ray.models.gibbs import Chain, Data, Draw
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
-from law_ray.models.selection import SelectionHyperparameters, mean_square, remembered
+from law_ray.models.selection import OfSelected, SelectionHyperparameters, mean_square, remembered
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
@@ -40,7 +39,7 @@ The space of fewer items is searched exhaustively; more items have too many unkn
 
 
 @dataclass(frozen=True)
-class PairwiseHyperparameters:
+class PairwiseHyperparameters(OfSelected):
     """The hyperparameters of law-auto's process, and the chains of the pairwise model beside it.
 
     The process has those of the selected kernel.
@@ -63,28 +62,9 @@ class PairwiseHyperparameters:
         return process / max(pairs, 1e-12) if process else 0.0
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel of the process."""
-        return self.selection.kernel
-
-    def covariance(self, n_items: int) -> Covariance:
-        """Return the covariance of the process as a function of its kernel's distances."""
-        return self.selection.covariance(n_items)
-
-    @property
-    def signal_variance(self) -> float:
-        """k(x, x) of the process."""
-        return self.selection.signal_variance
-
-    @property
-    def noise(self) -> float:
-        """The variance of the noise of the process."""
-        return self.selection.noise
-
-    @property
-    def mean(self) -> float:
-        """The constant mean of the process."""
-        return self.selection.mean
+    def selected(self) -> SelectionHyperparameters:
+        """The hyperparameters of the process."""
+        return self.selection
 
     def to_record(self) -> dict[str, Any]:
         """Return them as a journal stores them: N_CHAINS chains of some 4 kB for 30 items, 33 kB for 100."""
@@ -122,9 +102,7 @@ def fit(
     """
     errors = (0.0, 0.0) if previous is None else previous.prediction_errors
     if previous is not None and previous.chains and 1 < previous.n < len(y):
-        first, second = _prediction_errors(X, y, previous, standard_errors)
-        if mean := 0.5 * (first + second):  # 0 for constant values
-            errors = remembered(errors[0], first / mean), remembered(errors[1], second / mean)
+        errors = remembered(errors, _prediction_errors(X, y, previous, standard_errors))
     earlier = None if previous is None else previous.selection
     selected = selection.fit(X, y, rng, earlier, standard_errors)
     if X.shape[1] not in SIZES:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
-from law_ray.kernels.distance import positions_of
+from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
 
 RANK = 6
@@ -144,7 +144,7 @@ class Data(NamedTuple):
     @classmethod
     def of(cls, X: IntArray, z: FloatArray, known_noise: FloatArray) -> "Data":
         """Return the data, with the positions computed."""
-        return cls(X, positions_of(X).astype(np.int64), z, known_noise)
+        return cls(X, invert(X), z, known_noise)
 
 
 class Draw(NamedTuple):
@@ -161,9 +161,10 @@ def sweep(chain: Chain, data: Data, rng: np.random.Generator) -> tuple[Chain, Dr
     """Draw F, then D, then the noise."""
     n_items = data.X.shape[1]
     low_rank = chain.sweeps >= N_FLAT
-    regression = _regression(chain.places, data.q, data.z, chain.noise + data.known_noise)
+    variances = chain.noise + data.known_noise
+    regression = _regression(chain.places, data.q, data.z, variances)
     items, items_prior = _draw_matrix(regression, chain.items_prior, low_rank, rng)
-    regression = _regression(items, data.X, data.z, chain.noise + data.known_noise)  # the same f, summed over positions
+    regression = _regression(items, data.X, data.z, variances)  # the same f, summed over positions
     places, places_prior = _draw_matrix(regression, chain.places_prior, low_rank, rng)
     residuals = regression.deviations(places)
     excess = np.maximum(residuals**2 - data.known_noise, 0.0).sum()  # values with large errors of their own say little
@@ -316,9 +317,7 @@ def _draw_columns(
     n_items, precisions = len(columns), 1.0 / prior.widths
     A_T = np.ascontiguousarray(solve_triangular(factor, A, lower=True, check_finite=False).T)
     residuals = solve_triangular(factor, y, lower=True, check_finite=False) - prior.mean() @ A_T
-    number = np.zeros((n_items, n_items), dtype=np.int64)
-    number[np.triu_indices(n_items, 1)] = np.arange(len(A_T))
-    number += number.T
+    number = symmetric(np.arange(float(len(A_T))), n_items).astype(np.int64)  # of each pair
     for k in rng.permutation(n_items):
         others = np.flatnonzero(np.arange(n_items) != k)
         features = (columns[others] * SIGNS).T @ A_T[number[k, others]]

@@ -5,13 +5,14 @@ more. So each model predicts the values that came in since its last fit, and the
 errors is used.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.kernels.protocol import Covariance, Kernel
+from law_ray.kernels.protocol import Covariance, Hyperparameters, Kernel
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.models import fit_additive, fit_tour
 from law_ray.models.gp import GaussianProcess
@@ -27,24 +28,13 @@ FRESH, FRESH_UNUSED = 0.2, 0.05
 """With more points, the share of fits that start afresh, while the tour kernel is used and while not (heuristic)."""
 
 
-@dataclass(frozen=True)
-class SelectionHyperparameters:
-    """The hyperparameters of both models, in units of the standardized values.
-
-    The process has those of the selected model.
-    """
-
-    additive: AdditiveHyperparameters
-    tour: TourHyperparameters
-    prediction_errors: tuple[float, float]
-    """recent mean square errors of the predictions of either model, relative to their mean; 0 before there are any"""
-    n: int
-    """the number of values that they were fitted to"""
+class OfSelected(ABC):
+    """Hyperparameters of several models, of which the process has the selected ones."""
 
     @property
-    def selected(self) -> AdditiveHyperparameters | TourHyperparameters:
-        """The hyperparameters of the selected model."""
-        return self.tour if self.prediction_errors[1] < self.prediction_errors[0] else self.additive
+    @abstractmethod
+    def selected(self) -> Hyperparameters:
+        """The hyperparameters of the process."""
 
     @property
     def kernel(self) -> Kernel:
@@ -69,6 +59,26 @@ class SelectionHyperparameters:
     def mean(self) -> float:
         """The constant mean of the selected model."""
         return self.selected.mean
+
+
+@dataclass(frozen=True)
+class SelectionHyperparameters(OfSelected):
+    """The hyperparameters of both models, in units of the standardized values.
+
+    The process has those of the selected model.
+    """
+
+    additive: AdditiveHyperparameters
+    tour: TourHyperparameters
+    prediction_errors: tuple[float, float]
+    """recent mean square errors of the predictions of either model, relative to their mean; 0 before there are any"""
+    n: int
+    """the number of values that they were fitted to"""
+
+    @property
+    def selected(self) -> AdditiveHyperparameters | TourHyperparameters:
+        """The hyperparameters of the selected model."""
+        return self.tour if self.prediction_errors[1] < self.prediction_errors[0] else self.additive
 
     def to_record(self) -> dict[str, Any]:
         """Return them as a journal stores them, under the names of the first version."""
@@ -112,9 +122,7 @@ def fit(
         return SelectionHyperparameters(additive, fit_tour.fit(X, y, rng, None, standard_errors), (0.0, 0.0), len(y))
     errors = previous.prediction_errors
     if 1 < previous.n < len(y):
-        first, second = _prediction_errors(X, y, previous, standard_errors)
-        if mean := 0.5 * (first + second):  # 0 for constant values
-            errors = remembered(errors[0], first / mean), remembered(errors[1], second / mean)
+        errors = remembered(errors, _prediction_errors(X, y, previous, standard_errors))
     additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
     used, tour = errors[1] < errors[0], previous.tour
     fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
@@ -123,9 +131,13 @@ def fit(
     return SelectionHyperparameters(additive, tour, errors, len(y))
 
 
-def remembered(earlier: float, latest: float) -> float:
-    """Return the running average of relative prediction errors after the `latest`."""
-    return MEMORY * earlier + (1 - MEMORY) * latest
+def remembered(earlier: tuple[float, float], latest: tuple[float, float]) -> tuple[float, float]:
+    """Return the running averages of two models' relative prediction errors after the `latest` mean square errors."""
+    mean = 0.5 * sum(latest)
+    if not mean:  # constant values
+        return earlier
+    first, second = (MEMORY * e + (1 - MEMORY) * (error / mean) for e, error in zip(earlier, latest, strict=True))
+    return first, second
 
 
 def mean_square(errors: FloatArray) -> float:
