@@ -18,12 +18,19 @@ Value = Callable[[FloatArray, FloatArray], FloatArray]
 """(mean, variance), each (m,), -> value, larger is better"""
 LEAST_GAIN = 1e-9
 """Smaller gains may be rounding errors (heuristic)."""
+MAX_STEPS = 10_000
+"""Of a climb, which ends long before."""
 N_TRIED = 8
 """Swaps tried at a step, while those with a larger value lead to excluded orderings (heuristic)."""
 
 
 def maximise(
-    ensemble: Ensemble, value: Value, starts: Iterable[IntArray], excluded: Exclusions, constraints: Constraints
+    ensemble: Ensemble,
+    value: Value,
+    starts: Iterable[IntArray],
+    excluded: Exclusions,
+    constraints: Constraints,
+    max_steps: int = MAX_STEPS,
 ) -> IntArray | None:
     """Return the free permutation (n_items,) of largest value among the ends of climbs, or None if all are excluded.
 
@@ -35,17 +42,23 @@ def maximise(
         starts: Allowed permutations (n_items,) where climbs start; they may be excluded.
         excluded: The permutations that may not be returned.
         constraints: The constraints on the orderings.
+        max_steps: After so many steps a climb ends.
     """
     best, found = -np.inf, None
     for start in starts:
-        end, end_value = _climb(ensemble, value, start, excluded, constraints)
+        end, end_value = _climb(ensemble, value, start, excluded, constraints, max_steps)
         if end_value > best and end not in excluded:
             best, found = end_value, end
     return found
 
 
 def _climb(
-    ensemble: Ensemble, value: Value, start: IntArray, excluded: Exclusions, constraints: Constraints
+    ensemble: Ensemble,
+    value: Value,
+    start: IntArray,
+    excluded: Exclusions,
+    constraints: Constraints,
+    max_steps: int,
 ) -> tuple[IntArray, float]:
     """Return the end of a climb, a permutation, and its value.
 
@@ -55,7 +68,7 @@ def _climb(
     i, j = ensemble.pairs
     values = ensemble.values(q[None])[0]
     height = -np.inf if start in excluded else float(value(*ensemble.moments(values[None]))[0])
-    while True:
+    for _ in range(max_steps):
         after = values + ensemble.swap_changes(q)
         heights = value(*ensemble.moments(after))
         heights[~constraints.swaps(q[None], i, j)[0]] = -np.inf
@@ -68,4 +81,5 @@ def _climb(
                 q, values, height = moved, after[swap], float(heights[swap])
                 break
         else:
-            return invert(q), height
+            break
+    return invert(q), height

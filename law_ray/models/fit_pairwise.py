@@ -1,33 +1,41 @@
 """law-auto's model: a Gaussian process, the pairwise model beside it, and which of the two predicts better.
 
 The chains of the pairwise model continue at each fit with a few sweeps, given all values. As in
-`law_ray.models.selection`, both models predict the values that came in since the last fit, before they learn them.
+`law_ray.models.selection`, all models predict the values that came in since the last fit, before they learn them: the
+process, the pairwise model, and each of its chains. Chains that predict much worse than the best are left out until
+they do better.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from law_ray.models import gibbs, selection
-from law_ray.models.gibbs import Chain, Data, Draw
+from law_ray.models.gibbs import Chain, Data, Draw, Kind
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
 from law_ray.models.selection import OfSelected, SelectionHyperparameters, mean_square, remembered
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert
-from law_ray.typing import FloatArray, IntArray
+from law_ray.typing import BoolArray, FloatArray, IntArray
 
-N_CHAINS = 4
-"""Heuristic; with one or two, a bad mode rules too often."""
-MIN_SWEEPS, MAX_SWEEPS = 4, 40
-"""Sweeps of a chain at a fit. More find chr12a's optimum sooner, after 185 evaluations instead of 220 with 6."""
+KINDS = (*(4 * (Kind.ANY,)), Kind.DISTANT_PLACES, Kind.DISTANT_ITEMS)
+"""Of the chains. With two of kind ANY, chr12a's optimum was found 10 evaluations later, and nug22's less often."""
+MAX_ERROR_RATIO = 1.5
+"""Chains whose mean square prediction error is larger than so many times the least are left out.
+
+Of 1.25, 1.5 and 2, 1.25 was best on tho30 and 2 on nug22, by three runs each.
+"""
+MIN_SWEEPS = 4
+"""Of a chain at a fit (heuristic)."""
 MAX_WORK, WORK_PER_ITEM = 1.5e9, 4e6
-"""Between the two, a chain makes as many sweeps as MAX_WORK floating-point operations allow.
+"""A chain makes as many sweeps as so many floating-point operations allow, but at least MIN_SWEEPS.
 
-A sweep costs WORK_PER_ITEM per item besides those of its matrix products. Chosen such that fits to 22 and to 32 items
-take less than twice the time of the process alone.
+More sweeps find chr12a's optimum sooner, after 185 evaluations instead of 220 with 6. A sweep costs WORK_PER_ITEM per
+item besides those of its matrix products. Chosen such that fits to 22 and to 32 items take less than twice the time of
+the process alone.
 """
 N_KEPT = 6
 """Draws of a chain that the ensemble gets, from its last sweeps (heuristic)."""
@@ -48,8 +56,10 @@ class PairwiseHyperparameters(OfSelected):
     selection: SelectionHyperparameters
     chains: tuple[Chain, ...]
     """empty where the pairwise model is not used (`SIZES`)"""
-    prediction_errors: tuple[float, float]
+    prediction_errors: tuple[float, ...]
     """recent mean square errors of the process and of the pairwise model, relative to their mean; 0 before any"""
+    chain_errors: tuple[float, ...]
+    """the same of each chain alone"""
     n: int
     """the number of values that they were fitted to"""
     ensemble: Ensemble | None = field(default=None, compare=False)
@@ -62,24 +72,36 @@ class PairwiseHyperparameters(OfSelected):
         return process / max(pairs, 1e-12) if process else 0.0
 
     @property
+    def used(self) -> BoolArray:
+        """Which chains (n_chains,) predict well enough to be used."""
+        errors = np.array(self.chain_errors)
+        used: BoolArray = errors <= MAX_ERROR_RATIO * errors.min(initial=np.inf)
+        return used
+
+    @property
     def selected(self) -> SelectionHyperparameters:
         """The hyperparameters of the process."""
         return self.selection
 
     def to_record(self) -> dict[str, Any]:
-        """Return them as a journal stores them: N_CHAINS chains of some 4 kB for 30 items, 33 kB for 100."""
-        chains = [chain.to_record() for chain in self.chains]
-        pairwise = {"chains": chains, "prediction_errors": list(self.prediction_errors), "n": self.n}
+        """Return them as a journal stores them: the chains take some 4 kB each for 30 items, 33 kB for 100."""
+        pairwise = {
+            "chains": [chain.to_record() for chain in self.chains],
+            "prediction_errors": list(self.prediction_errors),
+            "chain_errors": list(self.chain_errors),
+            "n": self.n,
+        }
         return {**self.selection.to_record(), "pairwise": pairwise}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
         """Return what `to_record` stored. A journal of an older version has no chains: the next fit starts them."""
         selected = SelectionHyperparameters.from_record(record)
-        pairwise = record.get("pairwise", {"chains": [], "prediction_errors": (0.0, 0.0), "n": selected.n})
-        chains = tuple(Chain.from_record(chain) for chain in pairwise["chains"])
-        first, second = pairwise["prediction_errors"]
-        return cls(selected, chains, (first, second), pairwise["n"])
+        stored = record.get("pairwise", {})
+        chains = tuple(Chain.from_record(chain) for chain in stored.get("chains", []))
+        errors = tuple(stored.get("prediction_errors", (0.0, 0.0)))
+        chain_errors = tuple(stored.get("chain_errors", len(chains) * [0.0]))
+        return cls(selected, chains, errors, chain_errors, stored.get("n", selected.n))
 
 
 def fit(
@@ -89,9 +111,9 @@ def fit(
     previous: PairwiseHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
 ) -> PairwiseHyperparameters:
-    """Fit the process, continue the chains, and update the prediction errors of both models.
+    """Fit the process, continue the chains, and update the prediction errors of all models.
 
-    Cost: that of `selection.fit`, and N_CHAINS times at most MAX_SWEEPS sweeps (`gibbs`).
+    Cost: that of `selection.fit`, and `n_sweeps` sweeps of each chain (`gibbs`).
 
     Args:
         X: (n, n_items) permutations, in the order in which they were proposed.
@@ -100,20 +122,27 @@ def fit(
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
     """
-    errors = (0.0, 0.0) if previous is None else previous.prediction_errors
-    if previous is not None and previous.chains and 1 < previous.n < len(y):
-        errors = remembered(errors, _prediction_errors(X, y, previous, standard_errors))
+    n_items = X.shape[1]
+    kinds = KINDS if n_items in SIZES else ()
+    errors: tuple[float, ...] = (0.0, 0.0)
+    chain_errors = tuple(0.0 for _ in kinds)
+    if previous is not None and previous.chains:
+        errors, chain_errors = previous.prediction_errors, previous.chain_errors
+        if 1 < previous.n < len(y):
+            latest, of_chains = _prediction_errors(X, y, previous, standard_errors)
+            errors, chain_errors = remembered(errors, latest), remembered(chain_errors, of_chains)
     earlier = None if previous is None else previous.selection
     selected = selection.fit(X, y, rng, earlier, standard_errors)
-    if X.shape[1] not in SIZES:
-        return PairwiseHyperparameters(selected, (), errors, len(y))
+    if not kinds:
+        return PairwiseHyperparameters(selected, (), errors, (), len(y))
     data = _data(X, y, standard_errors)
     chains = previous.chains if previous else ()
-    started = chains or [Chain.start(X.shape[1], rng) for _ in range(N_CHAINS)]
+    started = chains or [Chain.start(n_items, kind, rng) for kind in kinds]
     advanced = [gibbs.advance(chain, data, n_sweeps(*X.shape), rng) for chain in started]
-    draws = [draw for _, each in advanced for draw in each[-N_KEPT:]]
-    chains = tuple(chain for chain, _ in advanced)
-    return PairwiseHyperparameters(selected, chains, errors, len(y), _ensemble(draws, chains))
+    fitted = PairwiseHyperparameters(selected, tuple(chain for chain, _ in advanced), errors, chain_errors, len(y))
+    used = [each for each, is_used in zip(advanced, fitted.used, strict=True) if is_used]
+    draws = [draw for _, each in used for draw in each[-N_KEPT:]]
+    return replace(fitted, ensemble=_ensemble(draws, [chain for chain, _ in used]))
 
 
 def n_sweeps(n: int, n_items: int) -> int:
@@ -121,13 +150,13 @@ def n_sweeps(n: int, n_items: int) -> int:
     n_pairs = n_items * (n_items - 1) // 2
     rows = min(n, n_pairs)
     of_matrices = 4.0 * rows * n_pairs * (n + rows)  # of a sweep: two matrices
-    return int(np.clip(MAX_WORK / (of_matrices + WORK_PER_ITEM * n_items), MIN_SWEEPS, MAX_SWEEPS))
+    return max(MIN_SWEEPS, int(MAX_WORK / (of_matrices + WORK_PER_ITEM * n_items)))
 
 
 def learned(
     hyperparameters: PairwiseHyperparameters, X: IntArray, y: FloatArray, standard_errors: FloatArray | None = None
 ) -> Ensemble:
-    """Return what the chains learned as one draw of each: its D, and the mean of F given D and the values.
+    """Return what the chains learned as one draw of each that is used: its D, and the mean of F given D and the values.
 
     It follows from what a journal stores, without random numbers.
 
@@ -137,8 +166,8 @@ def learned(
         y: (n,) raw values, those of the fit or more.
         standard_errors: (n,) of the values, 0 where unknown.
     """
-    data = _data(X, y, standard_errors)
-    return _ensemble([gibbs.mean_items(chain, data) for chain in hyperparameters.chains], hyperparameters.chains)
+    chains = [chain for chain, used in zip(hyperparameters.chains, hyperparameters.used, strict=True) if used]
+    return _means(chains, _data(X, y, standard_errors))
 
 
 def _data(X: IntArray, y: FloatArray, standard_errors: FloatArray | None) -> Data:
@@ -152,16 +181,23 @@ def _ensemble(draws: Sequence[Draw], chains: Sequence[Chain]) -> Ensemble:
     return Ensemble.of(items, places, np.array([draw.constant for draw in draws]), noise)
 
 
+def _means(chains: Sequence[Chain], data: Data) -> Ensemble:
+    return _ensemble([gibbs.mean_items(chain, data) for chain in chains], chains)
+
+
 def _prediction_errors(
     X: IntArray, y: FloatArray, previous: PairwiseHyperparameters, standard_errors: FloatArray | None
-) -> tuple[float, float]:
-    """Return the mean square errors of both models, as they were fitted last, at the values that came in since.
+) -> tuple[tuple[float, float], list[float]]:
+    """Return the mean square errors of both models and of each chain at the values that came in since the last fit.
 
-    The pairwise model predicts by the mean of F given the D of each chain: that follows from what a journal stores.
+    They are those of the models as they were fitted last. A chain predicts by the mean of F given its D: that follows
+    from what a journal stores.
     """
     n = previous.n
     known = None if standard_errors is None else standard_errors[:n]
     z = Standardization.of(y[:n])(y[n:])
     process = GaussianProcess(X[:n], y[:n], previous.selection, known)
-    by_pairs = learned(previous, X[:n], y[:n], known).values(invert(X[n:])).mean(axis=1)
-    return mean_square(process.predict(X[n:])[0] - z), mean_square(by_pairs - z)
+    by_chains = _means(previous.chains, _data(X[:n], y[:n], known)).values(invert(X[n:]))
+    by_pairs = by_chains[:, previous.used].mean(axis=1)
+    both = mean_square(process.predict(X[n:])[0] - z), mean_square(by_pairs - z)
+    return both, [mean_square(column - z) for column in by_chains.T]

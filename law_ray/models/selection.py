@@ -6,6 +6,7 @@ errors is used.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -70,7 +71,7 @@ class SelectionHyperparameters(OfSelected):
 
     additive: AdditiveHyperparameters
     tour: TourHyperparameters
-    prediction_errors: tuple[float, float]
+    prediction_errors: tuple[float, ...]
     """recent mean square errors of the predictions of either model, relative to their mean; 0 before there are any"""
     n: int
     """the number of values that they were fitted to"""
@@ -131,13 +132,17 @@ def fit(
     return SelectionHyperparameters(additive, tour, errors, len(y))
 
 
-def remembered(earlier: tuple[float, float], latest: tuple[float, float]) -> tuple[float, float]:
-    """Return the running averages of two models' relative prediction errors after the `latest` mean square errors."""
-    mean = 0.5 * sum(latest)
+def remembered(earlier: Sequence[float], latest: Sequence[float]) -> tuple[float, ...]:
+    """Return the running averages of models' relative prediction errors after the `latest` mean square errors.
+
+    Args:
+        earlier: The averages so far, of each model.
+        latest: The mean square errors of the same models at the latest values. They count relative to their mean.
+    """
+    mean = sum(latest) / len(latest)
     if not mean:  # constant values
-        return earlier
-    first, second = (MEMORY * e + (1 - MEMORY) * (error / mean) for e, error in zip(earlier, latest, strict=True))
-    return first, second
+        return tuple(earlier)
+    return tuple(MEMORY * e + (1 - MEMORY) * (error / mean) for e, error in zip(earlier, latest, strict=True))
 
 
 def mean_square(errors: FloatArray) -> float:

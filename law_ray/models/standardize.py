@@ -34,6 +34,10 @@ class Standardization:
         """Return the standardized values."""
         return (y / self.unit - self.location) / self.scale
 
+    def inverse(self, z: FloatArray) -> FloatArray:
+        """Return the raw values of standardized ones."""
+        return (z * self.scale + self.location) * self.unit
+
     def difference(self, difference: FloatArray) -> FloatArray:
         """Return a difference of two raw values in standardized units."""
         return difference / self.unit / self.scale

@@ -9,13 +9,13 @@ RECORDED = json.loads(HISTORIES.read_text())
 
 
 def numbers(record):
-    """Yield all numbers of a JSON record in its order."""
+    """Yield all numbers of a JSON record in its order, without its strings."""
     if isinstance(record, dict):
         record = list(record.values())
     if isinstance(record, list):
         for each in record:
             yield from numbers(each)
-    else:
+    elif not isinstance(record, str):
         yield record
 
 

@@ -223,3 +223,33 @@ def test_few_evaluations_find_a_top_solution_of_a_problem_of_each_family(family)
                 found += 1
                 break
     assert found >= 2
+
+
+def test_values_with_standard_errors_are_replaced_by_the_posterior_mean():
+    context = problem()
+    assert auto.denoised(context) is context
+    noisy = dataclasses.replace(context, standard_errors=np.full(len(context.y), 0.3))
+    found = auto.denoised(noisy)
+    assert not found.standard_errors.any()
+    standardize = context.posterior.standardize
+    np.testing.assert_allclose(standardize(found.y), context.posterior.predict(context.X)[0])
+    assert found.best == pytest.approx(context.posterior.predict(context.X)[0].min())
+    np.testing.assert_array_equal(*(law_auto(each, 5) for each in (fresh(noisy), fresh(found))))
+
+
+def fresh(context):
+    """Return the context with a generator of its own."""
+    return dataclasses.replace(context, rng=np.random.default_rng(5))
+
+
+def test_a_lucky_value_does_not_stay_the_incumbent():
+    """One value far too low by chance: with its standard error known, the search goes on elsewhere."""
+    context = problem(n_items=8, n=60, turn=1)
+    unlucky = int(context.y.argmax())
+    y = context.y.copy()
+    y[unlucky] = y.min() - 2.0
+    errors = np.where(np.arange(len(y)) == unlucky, 50.0 * y.std(), 1e-3)
+    posterior = GaussianProcess(context.X, y, context.posterior.hyperparameters, errors)
+    noisy = dataclasses.replace(context, y=y, process=posterior)
+    assert noisy.y.argmin() == unlucky
+    assert auto.denoised(dataclasses.replace(noisy, standard_errors=errors)).y.argmin() != unlucky

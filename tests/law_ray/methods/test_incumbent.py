@@ -84,12 +84,12 @@ def test_a_plateau_is_more_than_so_many_values_as_good_as_the_best():
     for equal in (1, N_EQUAL, N_EQUAL + 1, N_EQUAL + 5):
         X = sample(N_ITEMS, equal + len(worse), np.random.default_rng(7))
         assert on_plateau(context_with(X, [0.0] * equal + worse)) == (equal > N_EQUAL)
-        assert not on_plateau(context_with(X, [-1e-9] + [0.0] * (equal - 1) + worse))  # the best is by itself
+        assert not on_plateau(context_with(X, [-1.0] + [0.0] * (equal - 1) + worse))  # the best is by itself
 
 
-def test_values_within_three_standard_errors_are_as_good():
-    X = sample(N_ITEMS, N_EQUAL + 1, np.random.default_rng(8))
-    for difference, found in ((4.9, True), (5.1, False)):  # 3 hypot(1, 4/3) = 5
-        context = context_with(X, [0.0] + [difference] * N_EQUAL)
-        errors = np.array([1.0] + [4.0 / 3.0] * N_EQUAL)
-        assert on_plateau(dataclasses.replace(context, standard_errors=errors)) == found
+def test_values_within_a_hundredth_of_the_deviation_are_as_good():
+    """Of N_EQUAL + 1 values near 0 and as many near 100, the standard deviation is 50."""
+    X = sample(N_ITEMS, 2 * (N_EQUAL + 1), np.random.default_rng(8))
+    for difference, found in ((0.49, True), (0.52, False)):
+        values = [0.0, *(N_EQUAL * [difference]), *((N_EQUAL + 1) * [100.0])]
+        assert on_plateau(context_with(X, values)) == found

@@ -1,5 +1,6 @@
 import dataclasses
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,18 +9,20 @@ from law_ray.acquisition.functions import log_ei, ucb
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.methods import pairwise
 from law_ray.methods.auto import law_auto
+from law_ray.methods.incumbent import incumbent
 from law_ray.methods.pairwise import (
     BETA,
     CLEAR_ADVANTAGE,
     EXPLORE,
-    IMPROVE,
     LEAST_ADVANTAGE,
+    LEAST_VALUES,
+    LOCAL,
     PURPOSES,
     SAMPLE,
     SURE_PURPOSES,
 )
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
-from law_ray.models.gibbs import Chain
+from law_ray.models.gibbs import Chain, Kind
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import SelectionHyperparameters
@@ -35,16 +38,16 @@ from tests.oracles.tour import some_tour
 N_ITEMS = 7
 
 
-def problem(advantage, n=20, seed=0, constraints=None, without_value=None, prior_mean=None):
+def problem(advantage, n=LEAST_VALUES * N_ITEMS, seed=0, constraints=None, without_value=None, prior_mean=None):
     """Return a context whose pairwise model has this advantage, and unrelated draws."""
     rng = np.random.default_rng(seed)
     X = np.unique((constraints or Constraints(N_ITEMS)).sample(5 * n, rng), axis=0)[:n]
     process = SelectionHyperparameters(
         AdditiveHyperparameters(some_components(rng), 0.1, 0.0), some_tour(rng), (0.5, 1.5), n
     )
-    chains = tuple(Chain.start(N_ITEMS, rng) for _ in range(2))
+    chains = tuple(Chain.start(N_ITEMS, Kind.ANY, rng) for _ in range(2))
     ensemble = some_ensemble(rng, N_ITEMS, n_draws=6)
-    h = PairwiseHyperparameters(process, chains, (advantage, 1.0), n, ensemble)
+    h = PairwiseHyperparameters(process, chains, (advantage, 1.0), (1.0, 1.0), n, ensemble)
     y = rng.normal(size=n)
     posterior = GaussianProcess(X, y, h, None, prior_mean)
     excluded = Exclusions(permutations=[*X, *([] if without_value is None else without_value)])
@@ -65,8 +68,13 @@ def test_the_advantage_decides_how_many_points_the_pairwise_model_chooses(advant
 
 
 def test_batches_of_one_have_the_purposes_in_turn():
-    found = [pairwise.planned(problem(1.2, n)[0], 1) for n in range(20, 25)]
+    found = [pairwise.planned(problem(1.2, n)[0], 1) for n in range(35, 40)]
     assert found == [[] if each is None else [each] for each in PURPOSES]
+
+
+def test_with_few_values_the_process_chooses_all():
+    context, _ = problem(50.0, n=LEAST_VALUES * N_ITEMS - 1)
+    assert pairwise.planned(context, 5) == []
 
 
 def test_with_a_prior_mean_the_process_chooses_all():
@@ -112,21 +120,61 @@ def test_points_maximise_their_value_given_the_points_before_them():
     for seed in range(4):
         context, ensemble = problem(1.2, seed=seed, without_value=pending)
         first = sample(N_ITEMS, 1, np.random.default_rng(8))
-        purposes = [IMPROVE, EXPLORE, SAMPLE, SAMPLE, SAMPLE]
+        purposes = [EXPLORE, SAMPLE, SAMPLE, SAMPLE]
         chosen = pairwise.choose(context, purposes, first)
-        least = context.posterior.standardize(context.y).min()
-        given, taken = ensemble, {first[0].tobytes()}
+        given, taken = after(ensemble, [*pending, *first]), {first[0].tobytes()}
         order = iter(np.random.default_rng(seed).permutation(6).tolist())  # as the context's generator draws it first
-        for point in [*pending, *first]:
-            given = given.given(ensemble.values(invert(point[None]))[0])
         for purpose, point in zip(purposes, chosen, strict=True):
-            model, value = given, partial(log_ei, best=least) if purpose is IMPROVE else partial(ucb, beta=BETA)
+            model, value = given, partial(ucb, beta=BETA)
             if purpose is SAMPLE:
                 model, value = ensemble.only(next(order)), downwards
-            own = ensemble.values(invert(point[None]))
-            reached = value(*model.moments(model.values(invert(point[None]))))[0]
-            assert reached <= best_of(context, model, value, taken) + 1e-9
-            hits.append(reached >= best_of(context, model, value, taken) - 1e-9)
+            reached, best = value_of(model, value, point), best_of(context, model, value, taken)
+            assert reached <= best + 1e-9
+            hits.append(reached >= best - 1e-9)
             taken.add(point.tobytes())
-            given = given.given(own[0])
+            given = after(given, [point])
     assert np.mean(hits) > 0.5  # a local search misses some on such rugged ground
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_local_points_are_the_best_within_two_swaps_of_the_incumbent(seed):
+    context, ensemble = problem(1.2, seed=seed)
+    chosen = pairwise.choose(context, [LOCAL, LOCAL], [])
+    centre = context.X[incumbent(dataclasses.replace(context, rng=np.random.default_rng(seed)))]
+    value = partial(log_ei, best=context.y[(centre == context.X).all(axis=1)].item())
+    assert pairwise.LOCAL_STEPS == 2
+    given, taken = ensemble, set()
+    for point in chosen:
+        near = swapped([centre])
+        far = swapped(near)
+        values = [
+            max(value_of(given, value, p) for p in ring if p not in context.excluded and p.tobytes() not in taken)
+            for ring in (near, far)
+        ]
+        reached = value_of(given, value, point)
+        assert any(np.array_equal(point, p) for p in far)
+        assert values[0] - 1e-9 <= reached <= values[1] + 1e-9
+        taken.add(point.tobytes())
+        given = after(given, [point])
+
+
+def swapped(permutations):
+    """Return the permutations, and all that are one swap from them."""
+    found = list(permutations)
+    for permutation in permutations:
+        for i, j in combinations(range(N_ITEMS), 2):
+            other = permutation.copy()
+            other[[i, j]] = other[[j, i]]
+            found.append(other)
+    return found
+
+
+def value_of(model, value, point):
+    return value(*model.moments(model.values(invert(point[None]))))[0]
+
+
+def after(ensemble, points):
+    """Return the ensemble given further points."""
+    for point in points:
+        ensemble = ensemble.given(ensemble.values(invert(point[None]))[0])
+    return ensemble

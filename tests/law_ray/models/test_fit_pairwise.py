@@ -1,13 +1,14 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from law_ray.models import fit_pairwise, gibbs, selection
 from law_ray.models.fit_pairwise import (
-    MAX_SWEEPS,
+    KINDS,
+    MAX_ERROR_RATIO,
     MIN_SWEEPS,
-    N_CHAINS,
     N_KEPT,
     SIZES,
     PairwiseHyperparameters,
@@ -53,7 +54,7 @@ def test_a_record_of_an_older_version_has_no_chains_and_the_next_fit_starts_them
     old = PairwiseHyperparameters.from_record(json.loads(json.dumps(first.selection.to_record())))
     assert (old.selection, old.chains, old.advantage) == (first.selection, (), 0.0)
     h = fitted(X, y, [40], first=old)
-    assert len(h.chains) == N_CHAINS
+    assert [chain.kind for chain in h.chains] == list(KINDS)
     assert h.advantage == 0.0  # nothing was predicted yet
 
 
@@ -88,15 +89,34 @@ def test_prediction_errors_are_those_of_both_models_before_they_learn_the_values
     errors = np.array([np.mean((process - later) ** 2), np.mean((pairs - later) ** 2)])
     expected = (1 - MEMORY) * errors / errors.mean()
     np.testing.assert_allclose(second.prediction_errors, expected, rtol=1e-6)
+    alone = np.array([[value(d.items, d.places, d.constant, x) for x in X[30:]] for d in draws])
+    of_chains = np.mean((alone - later) ** 2, axis=1)
+    np.testing.assert_allclose(second.chain_errors, (1 - MEMORY) * of_chains / of_chains.mean(), rtol=1e-6)
     assert second.advantage == pytest.approx(errors[0] / errors[1], rel=1e-6)
 
 
-def test_an_ensemble_has_the_last_draws_of_every_chain(two_fits):
+def test_an_ensemble_has_the_last_draws_of_the_chains_that_are_used(two_fits):
     h = two_fits[-1]
-    assert len(h.ensemble.items) == N_CHAINS * N_KEPT
+    used = [chain for chain, error in zip(h.chains, h.chain_errors, strict=True) if error <= 1.5 * min(h.chain_errors)]
+    assert 0 < len(used) < len(KINDS)
+    assert len(h.ensemble.items) == len(used) * N_KEPT
     i, j = h.ensemble.pairs
     last = h.ensemble.places[N_KEPT - 1 :: N_KEPT]
-    np.testing.assert_allclose([D[i, j] for D in last], [chain.places for chain in h.chains], rtol=1e-6)
+    np.testing.assert_allclose([D[i, j] for D in last], [chain.places for chain in used], rtol=1e-6)
+
+
+def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predictions(two_fits):
+    X, y, first, _ = two_fits
+    limit = MAX_ERROR_RATIO * 0.5
+    h = replace(first, chain_errors=(limit, limit + 1e-9, 0.5, 9.0, 0.7, 9.0))
+    np.testing.assert_array_equal(h.used, [True, False, True, False, True, False])
+    data = fit_pairwise._data(X[:30], y[:30], None)
+    draws = [gibbs.mean_items(h.chains[c], data) for c in (0, 2, 4)]
+    learned = fit_pairwise.learned(h, X[:30], y[:30])
+    np.testing.assert_array_equal(learned.items, [draw.items for draw in draws])
+    pairs = np.array([np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[30:]])
+    (_, error), _ = fit_pairwise._prediction_errors(X, y, h, None)
+    assert error == pytest.approx(np.mean((pairs - Standardization.of(y[:30])(y[30:])) ** 2), rel=1e-6)
 
 
 def test_interactions_are_found_and_other_objectives_left_to_the_process():
@@ -138,6 +158,6 @@ def test_constant_values_are_fitted():
 def test_chains_make_fewer_sweeps_the_more_they_cost():
     counts = [n_sweeps(400, n_items) for n_items in SIZES]
     assert counts == sorted(counts, reverse=True)
-    assert counts[0] == MAX_SWEEPS
+    assert counts[0] > 5 * MIN_SWEEPS
     assert counts[-1] == MIN_SWEEPS
     assert n_sweeps(100, 22) > n_sweeps(1500, 22)

@@ -1,11 +1,13 @@
 import json
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
 from law_ray.models import gibbs
-from law_ray.models.gibbs import FIRST_NOISE, LEAST_NOISE, N_ANNEALED, N_FLAT, RANK, SIGNS, Chain, Data, LowRank
+from law_ray.models.gibbs import FIRST_NOISE, LEAST_NOISE, N_ANNEALED, N_FLAT, Chain, Data, Kind, LowRank
 from law_ray.models.pairwise import Ensemble
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import symmetric, value
@@ -22,18 +24,27 @@ def data(n_items, n, seed=0, known_noise=0.0, deviation=0.0):
     return Data.of(X, z, known), lambda others: (np.array([value(F, D, 0.0, x) for x in others]) - location) / scale
 
 
-def some_chain(n_items, sweeps=N_FLAT, seed=0):
-    rng = np.random.default_rng(seed)
-    start = Chain.start(n_items, rng)
-    return Chain(start.places, start.places_prior, start.items_prior, 0.2, sweeps)
+def some_chain(n_items, sweeps=N_FLAT, kind=Kind.ANY):
+    start = Chain.start(n_items, kind, np.random.default_rng(0))
+    return replace(start, noise=0.2, sweeps=sweeps)
+
+
+def low_rank_of(prior):
+    """Return the entries above the diagonal of the matrix of low rank, by loops over its definition."""
+    U = prior.columns
+    return [
+        sum(U[i, r] + U[j, r] if s == 0 else s * U[i, r] * U[j, r] for r, s in enumerate(prior.signs))
+        for i, j in combinations(range(len(U)), 2)
+    ]
 
 
 # the chain
 
 
-def test_a_chain_survives_json_and_continues_with_the_same_numbers():
+@pytest.mark.parametrize("kind", Kind)
+def test_a_chain_survives_json_and_continues_with_the_same_numbers(kind):
     given, _ = data(8, 40)
-    chain, _ = gibbs.advance(Chain.start(8, np.random.default_rng(1)), given, 3, np.random.default_rng(2))
+    chain, _ = gibbs.advance(Chain.start(8, kind, np.random.default_rng(1)), given, 3, np.random.default_rng(2))
     again = Chain.from_record(json.loads(json.dumps(chain.to_record())))
     assert again == chain
     ends = [gibbs.advance(each, given, 8, np.random.default_rng(3)) for each in (chain, again)]
@@ -44,12 +55,30 @@ def test_a_chain_survives_json_and_continues_with_the_same_numbers():
 
 @pytest.mark.parametrize(("n_items", "limit"), [(30, 5_000), (100, 35_000)])
 def test_a_record_is_as_short_as_documented(n_items, limit):
-    assert len(json.dumps(Chain.start(n_items, np.random.default_rng(0)).to_record())) < limit
+    assert len(json.dumps(Chain.start(n_items, Kind.ANY, np.random.default_rng(0)).to_record())) < limit
 
 
-def test_places_have_mean_square_one_and_draws_are_symmetric_with_zero_diagonals():
+def test_a_chain_of_an_older_journal_is_of_any_kind():
+    chain = some_chain(8)
+    record = chain.to_record()
+    del record["kind"]
+    assert Chain.from_record(record) == chain
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_low_rank_of_a_scaled_prior_is_scaled(kind):
+    prior = LowRank.start(7, kind.places, np.random.default_rng(0))
+    np.testing.assert_allclose(prior.mean(), low_rank_of(prior))
+    np.testing.assert_allclose(prior.scaled(3.0).mean(), 3.0 * prior.mean())
+    # what has the prior variance w is c times what has w / c^2
+    of_products = np.array(kind.places) != 0
+    np.testing.assert_allclose(prior.scaled(3.0).widths, prior.widths * np.where(of_products, 3.0, 9.0))
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_places_have_mean_square_one_and_draws_are_symmetric_with_zero_diagonals(kind):
     given, _ = data(9, 50)
-    chain, draws = gibbs.advance(Chain.start(9, np.random.default_rng(0)), given, 12, np.random.default_rng(1))
+    chain, draws = gibbs.advance(Chain.start(9, kind, np.random.default_rng(0)), given, 12, np.random.default_rng(1))
     assert np.mean(chain.places**2) == pytest.approx(1.0, rel=1e-6)
     for matrix in (draws[-1].items, draws[-1].places):
         np.testing.assert_array_equal(matrix, matrix.T)
@@ -68,16 +97,17 @@ def test_the_annealed_noise_falls_from_its_first_level_to_its_floor():
 
 @pytest.mark.parametrize("n", [9, 40], ids=["fewer values than pairs", "more values than pairs"])
 @pytest.mark.parametrize("sweeps", [0, N_FLAT], ids=["flat", "low rank"])
-def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, sweeps):
+@pytest.mark.parametrize("kind", Kind)
+def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, sweeps, kind):
     """Directly: the normal equations of weights and constant, with values of different noise."""
     known_noise = np.random.default_rng(1).uniform(0.1, 2.0, n)
     given, _ = data(7, n, known_noise=known_noise)
-    chain = some_chain(7, sweeps)
+    chain = some_chain(7, sweeps, kind)
     i, j = np.triu_indices(7, 1)
     D = gibbs.symmetric(chain.places, 7)
     A = np.column_stack([D[given.q[:, i], given.q[:, j]] / np.sqrt(21), np.ones(n)])
     prior = chain.items_prior
-    low_rank = ((prior.columns * SIGNS) @ prior.columns.T)[i, j] * (sweeps >= N_FLAT)
+    low_rank = np.array(low_rank_of(prior)) * (sweeps >= N_FLAT)
     precision = np.diag([1 / prior.residual] * 21 + [0.0])
     weights = 1.0 / (chain.noise + known_noise)
     right = A.T @ (weights * given.z) + precision @ [*low_rank, 0.0]
@@ -102,18 +132,19 @@ def test_drawn_matrices_have_the_posterior_mean_and_covariance(n):
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.1 * covariance.diagonal().max())
 
 
-def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_values_unchanged():
+@pytest.mark.parametrize("signs", [(1, -1, 1, -1, 1, -1), (0, 1, 1)], ids=["any", "distances"])
+def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_values_unchanged(signs):
     """From a draw of the joint distribution, steps lead to another draw of it (Geweke, "Getting it right", 2004).
 
-    Residual and widths are 1 / gamma(0.5, rate 0.5) and 1 / gamma(0.5, rate 0.5 / RANK). The noise has variance 1.
+    Residual and widths are 1 / gamma(0.5, rate 0.5) and 1 / gamma(0.5, rate 0.5 / rank). The noise has variance 1.
     """
-    n_items, n, n_runs, n_steps = 4, 5, 3000, 4
+    n_items, n, n_runs, n_steps, rank = 4, 5, 3000, 4, len(signs)
     rng = np.random.default_rng(0)
     A = rng.normal(size=(n, 6))
 
     def joint():
-        widths = (0.5 / RANK) / rng.gamma(0.5, size=RANK)
-        prior = LowRank(rng.normal(size=(n_items, RANK)) * np.sqrt(widths), widths, 0.5 / rng.gamma(0.5))
+        widths = (0.5 / rank) / rng.gamma(0.5, size=rank)
+        prior = LowRank(rng.normal(size=(n_items, rank)) * np.sqrt(widths), widths, 0.5 / rng.gamma(0.5), signs)
         return prior, prior.mean() + rng.normal(size=6) * np.sqrt(prior.residual)
 
     def summary(prior, entries):
@@ -137,24 +168,37 @@ def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_v
 # what the sampler learns
 
 
-def ensemble_of(given, n_items, n_sweeps, n_chains=2):
+def ensemble_of(given, n_items, n_sweeps, kind, n_chains=2):
     draws = []
     for seed in range(n_chains):
         rng = np.random.default_rng(seed)
-        draws += gibbs.advance(Chain.start(n_items, rng), given, n_sweeps, rng)[1][-20:]
+        draws += gibbs.advance(Chain.start(n_items, kind, rng), given, n_sweeps, rng)[1][-20:]
     items, places, constants = (np.array(each) for each in zip(*draws, strict=True))
     return Ensemble.of(items, places, constants, 1e-4)
 
 
-def error(given, truth, n_items, n_sweeps=250):
+def error(given, truth, n_items, kind=Kind.ANY, n_sweeps=250):
     others = sample(n_items, 200, np.random.default_rng(99))
-    predicted = ensemble_of(given, n_items, n_sweeps).values(invert(others)).mean(axis=1)
+    predicted = ensemble_of(given, n_items, n_sweeps, kind).values(invert(others)).mean(axis=1)
     return np.sqrt(np.mean((predicted - truth(others)) ** 2))
 
 
-def test_with_more_values_than_unknowns_everything_is_known():
+@pytest.mark.parametrize("kind", Kind)
+def test_with_more_values_than_unknowns_everything_is_known(kind):
     given, truth = data(9, 130)
-    assert error(given, truth, 9) < 0.05
+    assert error(given, truth, 9, kind) < 0.05
+
+
+def test_distances_are_learned_from_fewer_values_by_chains_that_expect_them():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(14, 2))
+    D = np.linalg.norm(points[:, None] - points, axis=-1)
+    F, X, others = symmetric(rng, 14), sample(14, 120, rng), sample(14, 200, rng)  # 182 unknowns
+    y, truth = (np.array([value(F, D, 0.0, x) for x in each]) for each in (X, others))
+    given = Data.of(X, (y - y.mean()) / y.std(), np.zeros(120))
+    predicted = [ensemble_of(given, 14, 250, kind).values(invert(others)).mean(axis=1) for kind in Kind]
+    errors = [np.sqrt(np.mean((each - (truth - y.mean()) / y.std()) ** 2)) for each in predicted]
+    assert errors[1] == min(errors)  # DISTANT_PLACES
 
 
 def test_noisy_values_are_not_interpolated():
