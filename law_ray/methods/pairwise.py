@@ -61,6 +61,11 @@ SURE_PURPOSES: tuple[PairwisePurpose | None, ...] = (SAMPLE, SAMPLE, SAMPLE, EXP
 """With a clear advantage. With sampling alone, three of four runs on nug22 missed the optimum."""
 
 
+def chooses(model: PairwiseHyperparameters, n_items: int) -> bool:
+    """Say whether the pairwise model predicts well enough, from enough values, to choose points."""
+    return model.n >= LEAST_VALUES * n_items and model.advantage > LEAST_ADVANTAGE
+
+
 def planned(context: BatchContext, batch_size: int) -> list[PairwisePurpose]:
     """Return the purposes of the points that the pairwise model is to choose: none, some or all of a batch.
 
@@ -70,9 +75,7 @@ def planned(context: BatchContext, batch_size: int) -> list[PairwisePurpose]:
     if not isinstance(hyperparameters, PairwiseHyperparameters) or hyperparameters.ensemble is None:
         return []
     n, n_items = context.X.shape
-    if n < LEAST_VALUES * n_items or context.posterior.has_prior_mean:
-        return []
-    if hyperparameters.advantage <= LEAST_ADVANTAGE:
+    if not chooses(hyperparameters, n_items) or context.posterior.has_prior_mean:
         return []
     purposes = SURE_PURPOSES if hyperparameters.advantage >= CLEAR_ADVANTAGE else PURPOSES
     # Counted from the first evaluation, so that batches of one serve all purposes too.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from law_ray.kernels.tour import TourHyperparameters
-from law_ray.methods.pairwise import CLEAR_ADVANTAGE, LEAST_ADVANTAGE
+from law_ray.methods.pairwise import CLEAR_ADVANTAGE, LEAST_ADVANTAGE, chooses
 from law_ray.models import fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gibbs import symmetric
@@ -143,8 +143,9 @@ def describe(run: Run, names: Sequence[str] | None = None) -> list[str]:
         return []
     tour = isinstance(model.selection.selected, TourHyperparameters)
     kernel = f"At the end the Gaussian process used the {'tour' if tour else 'additive'} kernel."
-    lines = [kernel, _comparison(model)]
-    if model.advantage > LEAST_ADVANTAGE:
+    chosen = chooses(model, run.optimizer.n_items)
+    lines = [kernel, _comparison(model, chosen)]
+    if chosen:
         lines += _in_words(_learned(run, model), names)
     return lines
 
@@ -166,7 +167,7 @@ def draw_interactions(run: Run, names: Sequence[str] | None = None, path: Path |
     from matplotlib.figure import Figure
 
     model = _model(run)
-    if model is None or model.advantage <= LEAST_ADVANTAGE:
+    if model is None or not chooses(model, run.optimizer.n_items):
         return None
     found, best = _learned(run, model), run.best.permutation
     labels = [_named(item, names) for item in best]
@@ -207,7 +208,7 @@ def _learned(run: Run, model: PairwiseHyperparameters) -> Interactions:
     return Interactions.of(fit_pairwise.learned(model, X, y, standard_errors))
 
 
-def _comparison(model: PairwiseHyperparameters) -> str:
+def _comparison(model: PairwiseHyperparameters, chosen: bool) -> str:
     """Say which model predicts better, and so chooses the points."""
     if not any(model.prediction_errors):
         return "The pairwise model has predicted no new value yet, so the Gaussian process chose the points."
@@ -217,11 +218,13 @@ def _comparison(model: PairwiseHyperparameters) -> str:
         first, second = second, first
     ratio = model.advantage if wins else 1.0 / max(model.advantage, 1e-12)
     times = f"{ratio:.3g}" if ratio < 1000 else "more than 1000"
-    points = "some of the points" if wins and model.advantage < CLEAR_ADVANTAGE else "the points"
-    return (
-        f"The {first} predicts new values better than the {second} (its mean square error is {times} times smaller), "
-        f"so it chose {points}."
+    compared = (
+        f"The {first} predicts new values better than the {second} (its mean square error is {times} times smaller)"
     )
+    if wins and not chosen:
+        return f"{compared}. But the values are few for it, so the {second} chose the points."
+    points = "some of the points" if wins and model.advantage < CLEAR_ADVANTAGE else "the points"
+    return f"{compared}, so it chose {points}."
 
 
 def _in_words(found: Interactions, names: Sequence[str] | None) -> list[str]:

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from matplotlib.image import imread
 
 from law_ray.cli import cli
+from law_ray.methods.pairwise import LEAST_VALUES
 from law_ray.models import fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.pairwise import Ensemble
@@ -197,6 +198,13 @@ def test_the_line_says_which_model_predicts_better(won, tmp_path, errors, line):
     assert (len(describe(run)) > 2) == wins
     assert (draw_interactions(run, path=tmp_path / "drawn.png") is not None) == wins
     assert (tmp_path / "drawn.png").exists() == wins
+
+
+def test_of_few_values_the_line_says_why_the_process_chose_all_the_same(won):
+    few = changed(won, prediction_errors=(1.2, 0.8), n=LEAST_VALUES * N_ITEMS - 1)
+    assert describe(few)[1].endswith("But the values are few for it, so the Gaussian process chose the points.")
+    assert len(describe(few)) == 2
+    assert draw_interactions(few) is None
 
 
 def nothing_is_shown(run):
