@@ -58,6 +58,7 @@ class Optimizer:
         before: Pairs (a, b), in addition to the constraints: item a must come before item b.
         fixed: {item: position}, in addition to the constraints.
         item_names: The (n_items,) names by which `before`, `fixed` and `start` may refer to items, besides numbers.
+        noisy: Whether the values are noisy. With a standard error told they are taken to be in any case.
 
     Raises:
         InputError: An argument is invalid. The message names it.
@@ -85,6 +86,7 @@ class Optimizer:
         before: Iterable[tuple[Item, Item]] = (),
         fixed: Mapping[Any, int] | Iterable[tuple[Item, int]] = (),
         item_names: Sequence[str] | None = None,
+        noisy: bool = False,
     ) -> None:
         if not isinstance(n_items, Integral) or n_items < 2:
             raise InputError(f"n_items is {n_items!r}: give an integer of at least 2")
@@ -108,6 +110,7 @@ class Optimizer:
         self.n_init: int = int(n_init)
         self.maximize: bool = maximize
         self.model: Hyperparameters | None = None  # the last fit
+        self.noisy: bool = noisy
         self._item_names: Sequence[str] | None = item_names
         self.start: IntArray = self._validated(named_orderings(_listed("start", start), self.n_items, item_names))
         if len(self.start) > self.n_init:
@@ -201,6 +204,7 @@ class Optimizer:
             rng=generator(self.seed, "choose", len(self._trials)),
             without_value=without_value,
             process=process,
+            noisy=self.noisy or bool(standard_errors.any()),
             continue_round=round == self._round,
         )
 

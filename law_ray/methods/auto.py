@@ -75,7 +75,7 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
       would stay on its plateau, since the model goes on expecting an improvement there. On a plateau all points but
       those that improve therefore spread.
 
-    Where values have standard errors, they are replaced by the posterior mean at their points (`denoised`).
+    Noisy values are replaced by the posterior mean at their points (`denoised`).
 
     The kernel of the process is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps,
     insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
@@ -87,15 +87,15 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
 
 
 def denoised(context: BatchContext) -> BatchContext:
-    """Return the context with the posterior mean in place of values that have standard errors.
+    """Return the context with the posterior mean in place of noisy values.
 
     The least of many noisy values is too low. Every point around it seems worse, and only uncertain ones far away can
     still improve on it, so that a search around it explores at random.
     """
-    if not context.standard_errors.any():
+    if not context.noisy:
         return context
     y = context.posterior.standardize.inverse(context.posterior.predict(context.X)[0])
-    return replace(context, y=y, standard_errors=np.zeros(len(y)))
+    return replace(context, y=y, standard_errors=np.zeros(len(y)), noisy=False)
 
 
 def _by_process(context: BatchContext, batch_size: int, design: Design) -> list[IntArray]:

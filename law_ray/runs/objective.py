@@ -17,6 +17,7 @@ import numpy as np
 
 from law_ray.errors import InputError, RunError
 from law_ray.models.prior_mean import Proxy
+from law_ray.runs.evaluation import takes_rng
 from law_ray.runs.records import ObjectiveRecord
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
@@ -74,6 +75,7 @@ class BlackBox:
             "folder": os.getcwd(),
             "launch": launch,
             "prior_mean": self.prior_mean is not None,
+            "noisy": takes_rng(self.objective),
         }
 
     @property

@@ -19,6 +19,8 @@ class ObjectiveRecord(TypedDict):
     """identifies the start of the run, for a driver that restarts"""
     prior_mean: NotRequired[bool]
     """whether it has a prior mean; absent from older journals"""
+    noisy: NotRequired[bool]
+    """whether it takes a generator, so that its values are noisy; absent from older journals"""
 
 
 class RunRecord(TypedDict):

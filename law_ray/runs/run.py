@@ -60,6 +60,7 @@ class Run:
             constraints=settings.constraints,
             start=start,
             prior_mean=prior_mean,
+            noisy=objective.get("noisy", False),
         )
         self.repeats: dict[int, list[Repeat]] = defaultdict(list)
         self.due: list[tuple[int, int]] = []

@@ -289,6 +289,21 @@ def test_a_method_is_handed_the_values_and_their_standard_errors():
     assert handed == [([0.0, -2.0, -3.0], [0.5, 0.25, 0.0])]
 
 
+@pytest.mark.parametrize(("declared", "error"), [(False, None), (False, 0.5), (True, None)])
+def test_a_method_knows_whether_values_are_noisy(declared, error):
+    contexts = []
+
+    def choose(context, batch_size):
+        contexts.append(context)
+        return context.constraints.sample(batch_size, context.rng)
+
+    opt = Optimizer(9, Method(choose, ""), n_init=2, noisy=declared)
+    for trial in opt.ask(2):
+        opt.tell(trial.id, 1.0, error if trial.id else None)  # one standard error is enough
+    opt.ask(1)
+    assert contexts[0].noisy == (declared or error is not None)
+
+
 def test_model_maximises_the_evidence_of_the_told_values_with_their_standard_errors():
     opt = Optimizer(6, "law-est", n_init=12)
     trials = opt.ask(12)

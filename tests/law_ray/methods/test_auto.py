@@ -225,12 +225,12 @@ def test_few_evaluations_find_a_top_solution_of_a_problem_of_each_family(family)
     assert found >= 2
 
 
-def test_values_with_standard_errors_are_replaced_by_the_posterior_mean():
+def test_noisy_values_are_replaced_by_the_posterior_mean():
     context = problem()
     assert auto.denoised(context) is context
-    noisy = dataclasses.replace(context, standard_errors=np.full(len(context.y), 0.3))
+    noisy = dataclasses.replace(context, noisy=True)
     found = auto.denoised(noisy)
-    assert not found.standard_errors.any()
+    assert not found.noisy
     standardize = context.posterior.standardize
     np.testing.assert_allclose(standardize(found.y), context.posterior.predict(context.X)[0])
     assert found.best == pytest.approx(context.posterior.predict(context.X)[0].min())
@@ -252,4 +252,4 @@ def test_a_lucky_value_does_not_stay_the_incumbent():
     posterior = GaussianProcess(context.X, y, context.posterior.hyperparameters, errors)
     noisy = dataclasses.replace(context, y=y, process=posterior)
     assert noisy.y.argmin() == unlucky
-    assert auto.denoised(dataclasses.replace(noisy, standard_errors=errors)).y.argmin() != unlucky
+    assert auto.denoised(dataclasses.replace(noisy, noisy=True)).y.argmin() != unlucky

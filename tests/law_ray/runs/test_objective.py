@@ -198,12 +198,18 @@ def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(
         "folder": str(tmp_path / "there"),
         "launch": "one",
         "prior_mean": False,
+        "noisy": False,
     }
     monkeypatch.chdir(tmp_path)
     again = BlackBox.from_record(record)
     assert again.objective(np.array([3, 0])) == 6.0
     assert Path.cwd() == tmp_path
     again.check_same(record, tmp_path)
+
+
+def test_an_objective_that_takes_a_generator_is_noisy():
+    assert BlackBox(lambda permutation, rng: rng.normal()).to_record(launch="")["noisy"]
+    assert not BlackBox(lambda permutation: 1.0).to_record(launch="")["noisy"]
 
 
 def test_an_objective_given_in_python_cannot_be_found_from_its_record():

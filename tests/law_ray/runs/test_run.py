@@ -140,6 +140,12 @@ def test_the_key_and_the_prior_mean_of_the_objective_are_the_optimizers():
     assert run.optimizer.proxy is prior_mean
 
 
+def test_a_noisy_objective_makes_a_noisy_optimizer():
+    noisy = Run.replayed(Path("run"), [header() | {"objective": OBJECTIVE | {"noisy": True}}])
+    assert noisy.optimizer.noisy
+    assert not replayed().optimizer.noisy  # an older journal does not say
+
+
 def test_a_journal_of_the_first_version_still_loads():
     run = law_ray.load(FIRST_VERSION)
     expected = json.loads((FIRST_VERSION / "expected.json").read_text())
