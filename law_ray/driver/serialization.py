@@ -9,7 +9,7 @@ from typing import Any
 import cloudpickle
 
 from law_ray.errors import InputError
-from law_ray.runs.objective import installed_folders, is_users
+from law_ray.utils.code import installed_folders, is_users
 
 PART = 64_000
 """Bytes of an argument."""

@@ -3,13 +3,16 @@
 import inspect
 import math
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from law_ray.typing import IntArray
+from law_ray.utils.code import installed_folders, is_users
 
 MAX_REASON = 500
 """Characters that are kept of a failure's reason."""
@@ -67,7 +70,21 @@ def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng
 
 
 def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".replace("\n", " ")[:MAX_REASON]
+    """Return the error in one line of at most MAX_REASON characters, and where in the user's code it was raised."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "it cannot be shown"
+    where = _where(error)
+    return f"{type(error).__name__}: {text}".replace("\n", " ")[: MAX_REASON - len(where)] + where
+
+
+def _where(error: BaseException) -> str:
+    installed = installed_folders()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if is_users(frame.filename, installed):
+            return f" ({Path(frame.filename).name[-100:]}, line {frame.lineno})"
+    return ""
 
 
 def takes_rng(objective: Callable[..., Any]) -> bool:

@@ -6,10 +6,8 @@ Workers call the objective itself, its `split` and its `combine` (`law_ray.runs.
 import hashlib
 import inspect
 import os
-import sysconfig
 import warnings
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +21,7 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
 from law_ray.space.naming import Item, named_constraints
 from law_ray.trial import Trial
+from law_ray.utils.code import is_users
 from law_ray.utils.seeding import generator
 
 
@@ -161,22 +160,3 @@ def known_objectives() -> dict[str, str]:
     from objectives import families
 
     return families()
-
-
-OUR_PACKAGES = ("law_ray", "objectives")
-"""Every node has them installed, though this machine may use a checkout."""
-
-
-def is_users(file: str, installed: tuple[str, ...] | None = None) -> bool:
-    """Say whether a module's file is the user's own, and not part of an installed package or of this project.
-
-    `installed` is what `installed_folders` returns; give it to check many files.
-    """
-    return not os.path.realpath(file).startswith(installed_folders() if installed is None else installed)
-
-
-def installed_folders() -> tuple[str, ...]:
-    """Return the folders of the installed packages and of this project; each ends with a separator."""
-    installed = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
-    ours = [str(Path(spec.origin).parent) for name in OUR_PACKAGES if (spec := find_spec(name)) and spec.origin]
-    return tuple({os.path.join(os.path.realpath(folder), "") for folder in [*installed, *ours]})

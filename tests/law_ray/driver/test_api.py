@@ -118,7 +118,7 @@ def test_what_goes_wrong_in_one_evaluation_fails_that_trial_alone(tmp_path):
     firsts = history["permutation"].map(lambda permutation: permutation[0])
     assert (history["state"] == "failed").tolist() == firsts.isin([0, 1, 2]).tolist()
     reasons = {r["id"]: r["reason"] for r in journal.read(tmp_path) if r["type"] == "fail"}
-    assert {reasons[i] for i in history["id"][firsts == 0]} == {"ValueError: zero"}
+    assert all(reasons[i].startswith("ValueError: zero (") for i in history["id"][firsts == 0])
 
 
 def test_an_evaluation_that_hangs_is_stopped_at_its_timeout_and_the_rest_go_on(tmp_path):

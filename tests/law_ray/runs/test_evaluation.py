@@ -44,11 +44,32 @@ def test_what_the_objective_raises_becomes_a_one_line_reason():
     assert len(outcome.reason) <= MAX_REASON
 
 
+def test_the_reason_says_where_in_the_users_code():
+    def looks_up(permutation):
+        return np.loadtxt("no such file")  # raised within NumPy
+
+    line = looks_up.__code__.co_firstlineno + 1
+    reason = evaluate(looks_up, PERMUTATION, np.random.default_rng(0)).reason
+    assert reason.endswith(f"(test_evaluation.py, line {line})")
+    assert reason.startswith("FileNotFoundError: no such file")
+
+
+def test_an_error_that_cannot_be_shown_fails_alone():
+    class ShyError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def raises(permutation):
+        raise ShyError
+
+    assert evaluate(raises, PERMUTATION, np.random.default_rng(0)).reason.startswith("ShyError: it cannot be shown (")
+
+
 def test_an_objective_that_calls_exit_fails_alone():
     def leaves(permutation):
         raise SystemExit(3)
 
-    assert evaluate(leaves, PERMUTATION, np.random.default_rng(0)).reason == "SystemExit: 3"
+    assert evaluate(leaves, PERMUTATION, np.random.default_rng(0)).reason.startswith("SystemExit: 3 (")
 
 
 def test_a_result_that_cannot_be_shown_fails():

@@ -2,18 +2,14 @@
 
 import functools
 import hashlib
-import os
-import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import law_ray
-import objectives
 from law_ray.errors import InputError, RunError
 from law_ray.optimizer import Trial
-from law_ray.runs.objective import BlackBox, is_users
+from law_ray.runs.objective import BlackBox
 from law_ray.space.constraints import Constraints
 from law_ray.utils.seeding import generator
 
@@ -232,19 +228,3 @@ def test_changed_code_is_warned_of():
     record = BlackBox(Complete()).to_record(launch="") | {"code": "other"}
     with pytest.warns(UserWarning, match="the code of complete has changed since the run began; old values stay"):
         BlackBox(Complete()).check_same(record, Path("run"))
-
-
-def test_only_files_that_are_neither_installed_nor_of_this_project_are_the_users(tmp_path):
-    assert is_users(str(tmp_path / "mine.py"))
-    assert is_users(__file__)
-    for installed in (np.__file__, os.__file__, pytest.__file__):
-        assert not is_users(installed)
-    assert not is_users(law_ray.__file__)
-    assert not is_users(objectives.__file__)
-
-
-def test_a_virtual_environment_in_the_users_folder_is_installed(tmp_path, monkeypatch):
-    real = sysconfig.get_path
-    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / "venv") if name == "purelib" else real(name))
-    assert not is_users(str(tmp_path / "venv" / "library.py"))
-    assert is_users(str(tmp_path / "mine.py"))
