@@ -19,6 +19,7 @@ from law_ray.methods.pairwise import (
     LOCAL,
     PURPOSES,
     SAMPLE,
+    STALLED_PURPOSES,
     SURE_PURPOSES,
 )
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
@@ -65,6 +66,15 @@ def problem(advantage, n=LEAST_VALUES * N_ITEMS, seed=0, constraints=None, witho
 def test_the_advantage_decides_how_many_points_the_pairwise_model_chooses(advantage, purposes):
     context, _ = problem(advantage)
     assert pairwise.planned(context, 5) == [each for each in purposes if each is not None]
+
+
+@pytest.mark.parametrize(("best", "purposes"), [(49, SURE_PURPOSES), (48, STALLED_PURPOSES)])
+def test_a_clear_advantage_counts_for_less_after_fifty_evaluations_without_a_better_value(best, purposes):
+    context, _ = problem(50.0, n=100)
+    y = np.ones(100)
+    y[best + 1] = 0.0
+    found = pairwise.planned(dataclasses.replace(context, y=y), 5)
+    assert found == [each for each in purposes if each is not None]
 
 
 def test_batches_of_one_have_the_purposes_in_turn():
