@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from law_ray.models import gibbs, selection
-from law_ray.models.gibbs import Chain, Data, Draw, Kind
+from law_ray.models.chain import Chain, Kind
+from law_ray.models.gibbs import Data, Draw
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
 from law_ray.models.selection import OfSelected, SelectionHyperparameters, mean_square, remembered

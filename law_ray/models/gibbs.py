@@ -16,53 +16,22 @@ uncertainty. The noise of a chain is large at first and falls to its floor, whic
 Cost of a sweep, with n values and N = min(n, n_pairs): O(n N n_pairs + N^2 n_pairs + N^3).
 """
 
-import base64
-import math
-from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
+from law_ray.models.chain import FIRST_NOISE, Chain, LowRank
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
-
-Signs = tuple[int, ...]
-"""The signs s_r of the columns of U; 0 stands for the column b, which adds b_k + b_l."""
-
-
-class Kind(Enum):
-    """What a chain takes the two matrices to be: the signs of the columns of F and of D.
-
-    In layout and assignment problems one matrix holds distances, and the other holds flows. Squared distances of points
-    x are b_k + b_l - 2 x_k . x_l with b_k = x_k . x_k: a column b, and columns of one sign. A chain that knows this has
-    far fewer unknowns: after 350 values of tho30, rank correlation 0.76 with the next values against 0.58. Flows are
-    given b, and for the rest no low rank. Which matrix holds the distances depends on how the objective was written,
-    and other problems have none. So `law_ray.models.fit_pairwise` runs chains of all kinds.
-    """
-
-    ANY = ((1, -1, 1, -1, 1, -1), (1, -1, 1, -1, 1, -1))
-    DISTANT_PLACES = ((0,), (0, 1, 1, 1, 1, 1))
-    DISTANT_ITEMS = ((0, 1, 1, 1, 1, 1), (0,))
-
-    @property
-    def items(self) -> Signs:
-        """Return the signs for F."""
-        return self.value[0]
-
-    @property
-    def places(self) -> Signs:
-        """Return the signs for D."""
-        return self.value[1]
-
 
 N_FLAT = 5
 """Sweeps of a chain before the low rank enters (heuristic)."""
 N_ANNEALED = 100
 """Sweeps during which the noise is kept above a level that falls (heuristic)."""
-FIRST_NOISE, LEAST_NOISE = 0.3, 1e-5
-"""The level at the first sweep, and after N_ANNEALED of them; variances of standardized values.
+LEAST_NOISE = 1e-5
+"""The level after N_ANNEALED sweeps, a variance of standardized values; at the beginning it is FIRST_NOISE.
 
 Chosen on nug22: with a floor of 1e-4 a chain cannot tell its optimum from values that are 6 units larger, and with 1e-6
 it moves too slowly.
@@ -71,109 +40,6 @@ LEAST_RESIDUAL = 1e-6
 """Of the prior of a matrix (heuristic)."""
 NOISE_SCALE = 1e-4
 """Twice the scale of the inverse gamma prior of the noise, whose shape is 1 (heuristic)."""
-
-
-@dataclass(frozen=True)
-class LowRank:
-    """The prior of a symmetric matrix: low rank, and what deviates from it."""
-
-    columns: FloatArray
-    """U, (n_items, rank)"""
-    widths: FloatArray
-    """(rank,) the prior variances of the columns' entries"""
-    residual: float
-    """the prior variance of an entry about the matrix of low rank"""
-    signs: Signs
-
-    @classmethod
-    def start(cls, n_items: int, signs: Signs, rng: np.random.Generator) -> Self:
-        """Draw U such that low rank and residual contribute alike."""
-        rank = len(signs)
-        return cls(rng.normal(size=(n_items, rank)) / rank**0.5, np.full(rank, 1.0 / rank), 0.5, signs)
-
-    def factors(self) -> FloatArray:
-        """Return by what an entry of each column is multiplied in the matrix of low rank, (n_items, rank)."""
-        signs = np.array(self.signs, dtype=np.float64)
-        return np.where(signs == 0.0, 1.0, self.columns * signs)
-
-    def mean(self) -> FloatArray:
-        """Return the entries (n_pairs,) of the matrix of low rank."""
-        products = self.columns @ self.factors().T
-        sums = self.columns[:, np.array(self.signs) == 0].sum(axis=1)
-        entries: FloatArray = (products + sums)[np.triu_indices(len(self.columns), 1)]
-        return entries
-
-    def scaled(self, factor: float) -> "LowRank":
-        """Return the prior of the matrix times a positive factor."""
-        of_columns = np.where(np.array(self.signs) == 0, factor, factor**0.5)
-        return LowRank(self.columns * of_columns, self.widths * of_columns**2, self.residual * factor**2, self.signs)
-
-
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """The state of a chain; F follows from it and the data.
-
-    Between fits all numbers have single precision, as in a journal. Chains are equal if their records are.
-    """
-
-    kind: Kind
-    """what it takes the matrices to be"""
-    places: FloatArray
-    """(n_pairs,) D above the diagonal, of mean square 1"""
-    places_prior: LowRank
-    items_prior: LowRank
-    """that of F, whose values are sqrt(n_pairs) times as large"""
-    noise: float
-    """the variance of the noise"""
-    sweeps: int
-    """since the chain began"""
-
-    @classmethod
-    def start(cls, n_items: int, kind: Kind, rng: np.random.Generator) -> "Chain":
-        """Draw a state."""
-        places = rng.normal(size=n_items * (n_items - 1) // 2)
-        of_places, of_items = (LowRank.start(n_items, signs, rng) for signs in (kind.places, kind.items))
-        return cls(kind, places, of_places, of_items, FIRST_NOISE, 0)._rounded()
-
-    def __eq__(self, other: object) -> bool:
-        """Compare the records."""
-        return isinstance(other, Chain) and self.to_record() == other.to_record()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def _rounded(self) -> "Chain":
-        """Return the chain as a journal brings it back, so that a resumed run continues with the same numbers."""
-        return Chain.from_record(self.to_record())
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the chain as a journal stores it: some 4 kB for 30 items, 33 kB for 100."""
-        parts: list[Any] = [self.places, self.noise]
-        for prior in (self.places_prior, self.items_prior):
-            parts += [prior.columns, prior.widths, prior.residual]
-        state = np.concatenate([np.ravel(part) for part in parts]).astype("<f4")
-        n_items = len(self.places_prior.columns)
-        return {
-            "kind": self.kind.name,
-            "n_items": n_items,
-            "sweeps": self.sweeps,
-            "state": base64.b64encode(state.tobytes()).decode(),
-        }
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> "Chain":
-        """Return what `to_record` stored."""
-        n_items, kind = record["n_items"], Kind[record.get("kind", "ANY")]
-        parts = iter(np.frombuffer(base64.b64decode(record["state"]), dtype="<f4").astype(np.float64))
-
-        def take(*shape: int) -> FloatArray:
-            return np.fromiter(parts, np.float64, math.prod(shape)).reshape(shape)
-
-        places, noise = take(n_items * (n_items - 1) // 2), float(take(1)[0])
-        first, second = (
-            LowRank(take(n_items, len(signs)), take(len(signs)), float(take(1)[0]), signs)
-            for signs in (kind.places, kind.items)
-        )
-        return cls(kind, places, first, second, noise, record["sweeps"])
 
 
 class Data(NamedTuple):
@@ -234,7 +100,7 @@ def advance(chain: Chain, data: Data, n_sweeps: int, rng: np.random.Generator) -
     for _ in range(n_sweeps):
         chain, draw = sweep(chain, data, rng)
         draws.append(draw)
-    return chain._rounded(), draws
+    return chain.rounded(), draws
 
 
 def mean_items(chain: Chain, data: Data) -> Draw:

@@ -1,5 +1,7 @@
 """Orderings judged by pairs, written as the sums that define them."""
 
+from itertools import combinations
+
 import numpy as np
 
 from law_ray.models.pairwise import Ensemble
@@ -23,3 +25,12 @@ def some_ensemble(rng, n_items, n_draws=5, noise=0.01):
     """Return an ensemble of unrelated draws."""
     draws = [[symmetric(rng, n_items) for _ in range(n_draws)] for _ in range(2)]
     return Ensemble.of(np.array(draws[0]), np.array(draws[1]), rng.normal(size=n_draws), noise)
+
+
+def low_rank_of(prior):
+    """Return the entries above the diagonal of the matrix of low rank, by loops over its definition."""
+    U = prior.columns
+    return [
+        sum(U[i, r] + U[j, r] if s == 0 else s * U[i, r] * U[j, r] for r, s in enumerate(prior.signs))
+        for i, j in combinations(range(len(U)), 2)
+    ]

@@ -22,8 +22,8 @@ from law_ray.methods.pairwise import (
     STALLED_PURPOSES,
     SURE_PURPOSES,
 )
+from law_ray.models.chain import Chain, Kind
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
-from law_ray.models.gibbs import Chain, Kind
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import SelectionHyperparameters

@@ -1,16 +1,16 @@
 import json
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
 from law_ray.models import gibbs
-from law_ray.models.gibbs import FIRST_NOISE, LEAST_NOISE, N_ANNEALED, N_FLAT, Chain, Data, Kind, LowRank
+from law_ray.models.chain import FIRST_NOISE, Chain, Kind, LowRank
+from law_ray.models.gibbs import LEAST_NOISE, N_ANNEALED, N_FLAT, Data
 from law_ray.models.pairwise import Ensemble
 from law_ray.space.permutations import invert, sample
-from tests.oracles.pairwise import symmetric, value
+from tests.oracles.pairwise import low_rank_of, symmetric, value
 
 
 def data(n_items, n, seed=0, known_noise=0.0, deviation=0.0):
@@ -29,16 +29,7 @@ def some_chain(n_items, sweeps=N_FLAT, kind=Kind.ANY):
     return replace(start, noise=0.2, sweeps=sweeps)
 
 
-def low_rank_of(prior):
-    """Return the entries above the diagonal of the matrix of low rank, by loops over its definition."""
-    U = prior.columns
-    return [
-        sum(U[i, r] + U[j, r] if s == 0 else s * U[i, r] * U[j, r] for r, s in enumerate(prior.signs))
-        for i, j in combinations(range(len(U)), 2)
-    ]
-
-
-# the chain
+# the chains
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -51,28 +42,6 @@ def test_a_chain_survives_json_and_continues_with_the_same_numbers(kind):
     assert ends[0][0] == ends[1][0] != chain
     for first, second in zip(ends[0][1], ends[1][1], strict=True):
         np.testing.assert_array_equal(first.items, second.items)
-
-
-@pytest.mark.parametrize(("n_items", "limit"), [(30, 5_000), (100, 35_000)])
-def test_a_record_is_as_short_as_documented(n_items, limit):
-    assert len(json.dumps(Chain.start(n_items, Kind.ANY, np.random.default_rng(0)).to_record())) < limit
-
-
-def test_a_chain_of_an_older_journal_is_of_any_kind():
-    chain = some_chain(8)
-    record = chain.to_record()
-    del record["kind"]
-    assert Chain.from_record(record) == chain
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_the_low_rank_of_a_scaled_prior_is_scaled(kind):
-    prior = LowRank.start(7, kind.places, np.random.default_rng(0))
-    np.testing.assert_allclose(prior.mean(), low_rank_of(prior))
-    np.testing.assert_allclose(prior.scaled(3.0).mean(), 3.0 * prior.mean())
-    # what has the prior variance w is c times what has w / c^2
-    of_products = np.array(kind.places) != 0
-    np.testing.assert_allclose(prior.scaled(3.0).widths, prior.widths * np.where(of_products, 3.0, 9.0))
 
 
 @pytest.mark.parametrize("kind", Kind)

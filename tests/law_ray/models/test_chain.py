@@ -1,0 +1,39 @@
+import json
+
+import numpy as np
+import pytest
+
+from law_ray.models.chain import Chain, Kind, LowRank
+from tests.oracles.pairwise import low_rank_of
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_chain_survives_json(kind):
+    chain = Chain.start(8, kind, np.random.default_rng(0))
+    again = Chain.from_record(json.loads(json.dumps(chain.to_record())))
+    assert again == chain
+    assert again.kind is kind
+    np.testing.assert_array_equal(again.items_prior.columns, chain.items_prior.columns)
+    assert again != Chain.start(8, kind, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(("n_items", "limit"), [(30, 5_000), (100, 35_000)])
+def test_a_record_is_as_short_as_documented(n_items, limit):
+    assert len(json.dumps(Chain.start(n_items, Kind.ANY, np.random.default_rng(0)).to_record())) < limit
+
+
+def test_a_chain_of_an_older_journal_is_of_any_kind():
+    chain = Chain.start(8, Kind.ANY, np.random.default_rng(0))
+    record = chain.to_record()
+    del record["kind"]
+    assert Chain.from_record(record) == chain
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_low_rank_of_a_scaled_prior_is_scaled(kind):
+    prior = LowRank.start(7, kind.places, np.random.default_rng(0))
+    np.testing.assert_allclose(prior.mean(), low_rank_of(prior))
+    np.testing.assert_allclose(prior.scaled(3.0).mean(), 3.0 * prior.mean())
+    # what has the prior variance w is c times what has w / c^2
+    of_products = np.array(kind.places) != 0
+    np.testing.assert_allclose(prior.scaled(3.0).widths, prior.widths * np.where(of_products, 3.0, 9.0))
