@@ -35,10 +35,10 @@ class BatchContext:
     """(m, n_items) pending and failed permutations"""
     process: GaussianProcess | None = None
     """K_t, given y and, at their predicted mean, `without_value`; None for a method without a model"""
-    noisy: bool = False
-    """whether the values are noisy"""
     continue_round: bool = False
     """whether the batch continues a round whose first points are pending or evaluated already"""
+    noisy: bool = False
+    """whether the values are noisy"""
 
     @property
     def posterior(self) -> GaussianProcess:

@@ -69,7 +69,8 @@ def test_a_part_that_fails_fails_its_trial_alone(tmp_path, flaw, reason):
     firsts = history["permutation"].map(lambda permutation: permutation[0])
     assert (firsts == 0).any()
     assert (history["state"] == "failed").tolist() == (firsts == 0).tolist()
-    assert {r["reason"] for r in journal.read(tmp_path) if r["type"] == "fail"} == {reason}
+    reasons = [r["reason"] for r in journal.read(tmp_path) if r["type"] == "fail"]
+    assert all(each.startswith(reason) for each in reasons)
 
 
 def test_an_objective_without_parts_cannot_be_split(tmp_path):
