@@ -159,12 +159,13 @@ REPORT = """# What each part of law-auto is worth
 {machine} Regenerate with `python -m experiments.ours.ablation`.
 
 Best values after {evaluations} evaluations in batches of five, the first {init} random and shared by all lines: mean +-
-standard error over {runs} runs. The first line below law-auto leaves out the pairwise model. Each further line leaves
-it out too, and leaves out or replaces one more part. In their order: the model has the additive kernel alone; it has
-the position kernel, and the search only swaps two items; the search only swaps two items; batches have points of fewer
-purposes (three lines); the local search stays at the best point; batches stay the same on a plateau, where the best
-value was found again and again; batches are LAW-EST's, with law-auto's model; all of it is LAW-EST's. What plateaus
-cost shows where they are large, as on weighted tardiness (held_out.md), not on these four problems.
+standard error over {runs} runs. The line "no pairwise model" leaves that model out; law-auto with it was not run yet.
+Each further line leaves it out too, and leaves out or replaces one more part. In their order: the model has the
+additive kernel alone; it has the position kernel, and the search only swaps two items; the search only swaps two items;
+batches have points of fewer purposes (three lines); the local search stays at the best point; batches stay the same on
+a plateau, where the best value was found again and again; batches are LAW-EST's, with law-auto's model; all of it is
+LAW-EST's. What plateaus cost shows where they are large, as on weighted tardiness (held_out.md), not on these four
+problems.
 
 {table}"""
 

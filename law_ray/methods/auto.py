@@ -95,7 +95,7 @@ def denoised(context: BatchContext) -> BatchContext:
     if not context.noisy:
         return context
     y = context.posterior.standardize.inverse(context.posterior.predict(context.X)[0])
-    return replace(context, y=y, standard_errors=np.zeros(len(y)), noisy=False)
+    return replace(context, y=y, noisy=False)
 
 
 def _by_process(context: BatchContext, batch_size: int, design: Design) -> list[IntArray]:
