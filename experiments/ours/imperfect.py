@@ -10,8 +10,7 @@ run holds the true values of the orderings that it evaluated.
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -50,42 +49,41 @@ class Schedule:
     times: FloatArray
     due: FloatArray
     weights: FloatArray
-    n_simulated: int = 8
+    factors: FloatArray
+    """(1000, n_items) of the times, in the simulations that make the true values"""
 
     budget = Budget(batch_size=5, rounds=14)
+    n_simulated = 8
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> "Schedule":
         """Draw an instance."""
         times = rng.uniform(5.0, 50.0, 20)
-        return cls(times, rng.uniform(0.0, 0.8, 20) * times.sum(), rng.integers(1, 10, 20).astype(float))
+        due, weights = rng.uniform(0.0, 0.8, 20) * times.sum(), rng.integers(1, 10, 20).astype(float)
+        return cls(times, due, weights, _factors(1000, 20, np.random.default_rng(1)))
 
     @property
     def n_items(self) -> int:
         """The number of jobs."""
         return len(self.times)
 
-    @cached_property
-    def _shared(self) -> FloatArray:
-        return self._drawn_times(1000, np.random.default_rng(1))
-
-    def _drawn_times(self, n: int, rng: np.random.Generator) -> FloatArray:
-        times: FloatArray = self.times * rng.lognormal(0.0, 0.4, (n, self.n_items))
-        return times
-
-    def _tardiness(self, times: FloatArray, permutation: IntArray) -> FloatArray:
-        late = np.cumsum(times[:, permutation], axis=1) - self.due[permutation]
+    def _tardiness(self, factors: FloatArray, permutation: IntArray) -> FloatArray:
+        late = np.cumsum((factors * self.times)[:, permutation], axis=1) - self.due[permutation]
         tardiness: FloatArray = (self.weights[permutation] * np.maximum(late, 0.0)).sum(axis=1)
         return tardiness
 
     def observed(self, permutation: IntArray, rng: np.random.Generator) -> tuple[float, float]:
         """Return the mean of a few simulations, and its standard error."""
-        found = self._tardiness(self._drawn_times(self.n_simulated, rng), permutation)
+        found = self._tardiness(_factors(self.n_simulated, self.n_items, rng), permutation)
         return float(found.mean()), float(found.std(ddof=1) / np.sqrt(len(found)))
 
     def truth(self, permutation: IntArray) -> float:
         """Return the mean of 1,000 simulations, the same for all orderings."""
-        return float(self._tardiness(self._shared, permutation).mean())
+        return float(self._tardiness(self.factors, permutation).mean())
+
+
+def _factors(n: int, n_items: int, rng: np.random.Generator) -> FloatArray:
+    return rng.lognormal(0.0, 0.4, (n, n_items))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,30 +92,27 @@ class Layout:
 
     flows: FloatArray
     distances: FloatArray
-    noise: float
-    """the standard deviation of the noise, relative to that of random orderings' costs"""
     bent: bool
     """whether the cost is raised to the power 1.2, and a congested row of the grid costs extra"""
+    error: float = 0.0
+    """the standard deviation of the noise"""
 
     budget = Budget(batch_size=5, rounds=44)
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, noise: float, bent: bool) -> "Layout":
-        """Draw an instance."""
+        """Draw an instance; `noise` is its standard deviation relative to that of random orderings' costs."""
         places = np.stack(np.divmod(np.arange(12), 4), axis=1)
         distances = np.abs(places[:, None] - places[None]).sum(axis=2).astype(float)
         flows = symmetric(rng.integers(1, 10, (12, 12)) * (rng.random((12, 12)) < 0.5))
-        return cls(flows, distances, noise, bent)
+        exact, rng = cls(flows, distances, bent), np.random.default_rng(0)
+        costs = [exact.truth(rng.permutation(exact.n_items)) for _ in range(1000)]
+        return replace(exact, error=noise * float(np.std(costs)))
 
     @property
     def n_items(self) -> int:
         """The number of items."""
         return len(self.flows)
-
-    @cached_property
-    def _error(self) -> float:
-        rng = np.random.default_rng(0)
-        return self.noise * float(np.std([self.truth(rng.permutation(self.n_items)) for _ in range(1000)]))
 
     def truth(self, permutation: IntArray) -> float:
         """Return the cost of putting item permutation[k] to place k."""
@@ -130,7 +125,7 @@ class Layout:
 
     def observed(self, permutation: IntArray, rng: np.random.Generator) -> tuple[float, float]:
         """Return the cost with noise, and its standard error."""
-        return self.truth(permutation) + self._error * float(rng.normal()), self._error
+        return self.truth(permutation) + self.error * float(rng.normal()), self.error
 
 
 PROBLEMS: dict[str, Callable[[np.random.Generator], Any]] = {
