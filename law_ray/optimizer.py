@@ -133,7 +133,7 @@ class Optimizer:
             batch_size: The number of points; exactly so many are returned.
             continue_round: Whether the points belong to the round of the last ask instead of a new one, as when a
                 worker becomes free. LAW then chooses further points of a batch, without the acquisition's maximum,
-                which is the first of each batch.
+                which is the first of each batch. The first points after the initial design begin a round in any case.
 
         Raises:
             InputError: The batch size is not an integer of at least 1.
@@ -170,10 +170,11 @@ class Optimizer:
 
     def _ask(self, batch_size: int, round: int) -> list[Trial]:
         initial = len(self._trials) < self.n_init
-        known = [trial for trial in self._trials if trial.state in ("told", "added")]
+        round = INITIAL if initial else max(round, INITIAL + 1)  # nothing joins the initial design
+        known = [trial for trial in self._trials if trial.known]
         if initial or not known:
             permutations = self._draw(batch_size, self.start if initial else self.start[:0])
-            return self._enter(permutations, INITIAL if initial else round)
+            return self._enter(permutations, round)
         context = self._context(known, round)
         permutations = self._method.choose(context, batch_size)
         if context.process is not None:
@@ -305,7 +306,7 @@ class Optimizer:
         Raises:
             InputError: No value is known yet.
         """
-        known = [trial for trial in self._trials if trial.state in ("told", "added")]
+        known = [trial for trial in self._trials if trial.known]
         if not known:
             raise InputError("there is no best trial: no value was told yet")
         return (max if self.maximize else min)(known, key=lambda trial: trial.value)
@@ -322,17 +323,19 @@ class Optimizer:
 
     @property
     def history(self) -> "pd.DataFrame":
-        """A row for each trial: id round permutation value state seconds.
+        """A row for each trial, by id.
 
-        Round 0 is the initial design, and round -1 holds the values that were added.
+        Columns: id and round (int64; round 0 is the initial design, -1 holds the values that were added), permutation
+        (a tuple of n_items integers), value (float64, NaN without one), state (text: pending, told, failed or added),
+        seconds that the evaluation took (float64, NaN where unknown) and standard_error (float64, 0 where unknown).
         """
         import pandas as pd  # 0.4 s, and workers import this package
 
-        columns: dict[str, Any] = {name: [getattr(t, name) for t in self._trials] for name in ("id", "round")}
-        columns["permutation"] = [tuple(t.permutation.tolist()) for t in self._trials]
-        for name in ("value", "state", "seconds"):
-            columns[name] = [getattr(t, name) for t in self._trials]
-        return pd.DataFrame(columns)
+        names = ("id", "round", "permutation", "value", "state", "seconds", "standard_error")
+        columns: dict[str, list[Any]] = {name: [getattr(t, name) for t in self._trials] for name in names}
+        columns["permutation"] = [tuple(permutation.tolist()) for permutation in columns["permutation"]]
+        types = ("int64", "int64", "object", "float64", "str", "float64", "float64")
+        return pd.DataFrame(columns).astype(dict(zip(names, types, strict=True)))  # the same without trials
 
     def key(self, permutation: IntArray) -> Hashable:
         """Return the key of a permutation. Permutations with equal keys are one point."""

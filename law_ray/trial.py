@@ -8,6 +8,7 @@ from typing import Any
 
 from law_ray.errors import InputError
 from law_ray.typing import IntArray
+from law_ray.utils.showing import Facts, as_html, ordering, with_error
 
 INITIAL, ADDED = 0, -1
 """The rounds of trials that no method chose: the initial design, and values that were known before."""
@@ -38,6 +39,29 @@ class Trial:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # a pickle does not keep the flag
+
+    def __repr__(self) -> str:
+        outcome = f"{self.state} {with_error(self.value, self.standard_error)}" if self.known else self.state
+        return f"<Trial {self.id} of {self._origin}, {outcome}: {ordering(self.permutation)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        facts: Facts = [
+            ("chosen in", self._origin),
+            ("state", f"{self.state}: {self.reason}" if self.reason else self.state),
+            *([("value", with_error(self.value, self.standard_error))] if self.known else []),
+            ("ordering", ordering(self.permutation)),
+        ]
+        return as_html(f"trial {self.id}", facts)
+
+    @property
+    def _origin(self) -> str:
+        return {INITIAL: "the initial design", ADDED: "what was known"}.get(self.round, f"round {self.round}")
+
+    @property
+    def known(self) -> bool:
+        """Whether it has a value."""
+        return self.state in ("told", "added")
 
     def told(self, value: float, standard_error: float | None, seconds: float) -> "Trial":
         """Return the trial with its value.

@@ -33,6 +33,10 @@ class Objective(Protocol):
     fingerprint: str, a hash of the data and options behind the values; a run folder is only resumed with the same one;
     item_names: n_items strings;
     explain(permutation, rng) -> dict: the parts of the final answer, ready for JSON;
+    drawing(permutation) -> dict: what the page of a run draws of the best ordering: {"kind": "tour", "places":
+        (n_items, 2) coordinates} or {"kind": "schedule", "bars": dicts with job, machine, begin and end};
+    noisy: whether values are noisy; without it, they are if the objective takes a generator;
+    unit: what the values are, for the axes of figures, such as "minutes";
     write(permutation, folder) -> list of Path: the files of the final answer, written to an existing folder.
     """
 
@@ -51,10 +55,14 @@ def families() -> dict[str, str]:
         "nml:child": "congenital heart disease: 20 variables, 25 edges; the same options",
         "nml:insurance": "car insurance risk: 27 variables, 52 edges; the same options",
         "nml:alarm": "patient monitoring: 37 variables, 46 edges; the same options",
-        "nml:FILE.csv": "network of your table (or .parquet); options score, edges, bins, states, required, ...",
+        "nml:FILE.csv": "network of your table (or .tsv, .parquet); options score, edges, bins, states, columns, ...",
         "qap:NAME": "quadratic assignment from QAPLIB, chr12a for example, or from a file, qap:FILE.dat",
         "fsp:NAME": "permutation flow shop: ta001..ta120, car5, hel2, reC19, ..., or a file, fsp:FILE.txt",
         "tsp:NAME": "travelling salesman from TSPLIB, burma14 for example, or from a file, tsp:FILE.tsp",
+        "asteroid:N": "in which order to visit N asteroids, an expensive benchmark; option seed",
+        "line:N": "N jobs on a production line, simulated with breakdowns; options seed, n_stations, buffer, ...",
+        "slots:N": "which of N articles lies where in a warehouse, simulated; options seed, depth, n_waves",
+        "tsp:planeN": "travelling salesman of N random cities in a square; option seed",
         "path/to/file.py:NAME": "your function, class or object in a Python file; options are its keyword arguments",
         "package.module:NAME": "the same in a module that Python can import from here",
     }
@@ -79,7 +87,7 @@ def load(name: str, /, **options: Any) -> Any:
         raise InputError(f"objective {name!r} is unknown: use one of {', '.join(families())}")
     if family == "nml":
         return _load_nml(rest, options)
-    if family in ("qap", "fsp", "tsp"):
+    if family in ("qap", "fsp", "tsp", "asteroid", "line", "slots"):
         load_problem = importlib.import_module(f"objectives.{family}").load  # imports numba, which takes 0.3 s
         parameters = dict(list(inspect.signature(load_problem).parameters.items())[1:])
         return load_problem(rest, **read_options(name, options, parameters))
@@ -89,10 +97,11 @@ def load(name: str, /, **options: Any) -> Any:
 def _load_nml(source: str, options: Mapping[str, Any]) -> Any:
     """Return the NML objective of a shipped network or a file; the import takes time, so only here."""
     from objectives.nml import NML
+    from objectives.nml.data.files import SUFFIXES
     from objectives.nml.data.networks import NETWORKS, sample_network
 
-    if source not in NETWORKS and Path(source).suffix not in (".csv", ".parquet"):
-        raise InputError(f"nml:{source} is unknown: choose {', '.join(NETWORKS)}, or a .csv or .parquet file")
+    if source not in NETWORKS and Path(source).suffix.lower() not in SUFFIXES:
+        raise InputError(f"nml:{source} is unknown: choose {', '.join(NETWORKS)}, or a {', '.join(SUFFIXES)} file")
     sampling = dict(inspect.signature(sample_network).parameters) if source in NETWORKS else {}
     scoring = dict(inspect.signature(NML).parameters)
     sampling.pop("name", None)

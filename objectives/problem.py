@@ -41,8 +41,8 @@ class Problem(ABC):
         """
         return self._values(_all_valid(np.asarray(permutations), self.n_items))
 
-    def __call__(self, permutation: ArrayLike, rng: np.random.Generator | None = None) -> float:
-        """Return the value of one permutation; `rng` is not used.
+    def __call__(self, permutation: ArrayLike) -> float:
+        """Return the value of one permutation.
 
         Raises:
             InputError: if it is not a permutation.

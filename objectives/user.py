@@ -30,16 +30,20 @@ def find(where: str, attribute: str) -> Any:
         sys.path.remove(str(root))
     sys.path.insert(0, str(root))
     importlib.invalidate_caches()
+    beside = Path(f"{where.replace('.', '/')}.py")
+    hidden = InputError(f"{where} also names another module: give the path of your file, {beside}:{attribute}")
     if not by_path and not _exists(where):
+        if beside.is_file():
+            raise hidden
         raise InputError(f"objective {where}:{attribute} is unknown: no module {where} is found from here")
     try:
         module = _import_file(path.resolve()) if by_path else importlib.import_module(where)
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"importing {where} failed ({reason}): correct it there") from error
-    beside, found_in = Path(f"{where.replace('.', '/')}.py"), getattr(module, "__file__", None)
+        raise InputError(f"importing {where} failed ({reason}): {_remedy(error, root)}") from error
+    found_in = getattr(module, "__file__", None)
     if not by_path and beside.is_file() and (found_in is None or not beside.samefile(found_in)):
-        raise InputError(f"{where} also names another module: give the path of your file, {beside}:{attribute}")
+        raise hidden
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -47,6 +51,15 @@ def find(where: str, attribute: str) -> Any:
             raise InputError(f"{where} has no {attribute!r}: choose {', '.join(own) or 'a file with a function'}")
         found = getattr(found, part)
     return found
+
+
+def _remedy(error: BaseException, root: Path) -> str:
+    """Say how to mend an import that failed in a user's folder, where our own name may hide a module of the user's."""
+    package = __name__.partition(".")[0]
+    if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] != package:
+        return "correct it there"
+    own = next((path for path in (root / f"{package}.py", root / package) if path.exists()), None)
+    return "correct it there" if own is None else f"rename {own.name}, because law-ray has a package of that name"
 
 
 def _exists(module: str) -> bool:

@@ -15,7 +15,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 
-NEED_RAY = ("tests/law_ray/driver/", "tests/law_ray/test_cli.py", "tests/law_ray/test_tune.py")
+NEED_RAY = ("tests/docs/", "tests/law_ray/driver/", "tests/law_ray/test_cli.py", "tests/law_ray/test_tune.py")
 """Where the tests are that use the fixture `cluster`."""
 
 

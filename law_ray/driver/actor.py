@@ -1,23 +1,30 @@
 """The driver actor, which holds the run."""
 
+import contextlib
+import io
+import logging
 import threading
+import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cloudpickle
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from law_ray.driver.cluster import slots
-from law_ray.driver.serialization import dumps
-from law_ray.driver.tasks import Evaluations, Job, TaskId
+from law_ray.driver.messages import Message, Messages
+from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEVALUATING, Status, status_of
+from law_ray.driver.serialization import dumps, loads
+from law_ray.driver.tasks import Evaluations, Job, Place, TaskId
 from law_ray.runs import journal
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.backup import backing_up
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
+from law_ray.runs.printed import Prints
 from law_ray.runs.records import ObjectiveRecord
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
@@ -25,6 +32,8 @@ from law_ray.utils import threads
 
 NAMESPACE = "law_ray"
 """The Ray namespace of named drivers."""
+log = logging.getLogger(__name__)
+
 MAX_CONCURRENCY = 32
 """Calls that a driver answers at once; some of them wait for its end."""
 MAX_RESTARTS = 5
@@ -61,6 +70,11 @@ class Driver:
     def __init__(self, spec: Spec) -> None:
         threads.limit(spec.settings.threads, blas=1)  # BLAS as in `Optimizer.ask`; too late in `_live` alone
         self._spec = spec
+        self._began = time.monotonic()  # max_time counts from here
+        self._doing = PREPARING
+        self._slots = 1
+        self._messages = Messages()
+        self._prints = Prints(spec.folder)
         self._stopped = False
         self._run: ActiveRun | None = None
         self._evaluations: Evaluations | None = None
@@ -82,29 +96,26 @@ class Driver:
         """End the run as soon as possible; what still runs is left to a resume."""
         self._stopped = True
 
-    def started(self, task_id: TaskId, node: str) -> None:
+    def started(self, task_id: TaskId, place: Place) -> None:
         """Take note that a worker begins a task."""
         if self._evaluations is not None:
-            self._evaluations.started(task_id, node)
+            self._evaluations.started(task_id, place)
 
     def spec(self) -> Spec:
         """Return what the driver knows of its run, whose folder is on this node."""
         return self._spec
 
-    def status(self) -> dict[str, Any] | None:
-        """Return what the progress line shows; None before the run is open."""
+    def status(self) -> Status:
+        """Return what the progress line shows, from the very start."""
+        elapsed = time.monotonic() - self._began
         if self._run is None:
-            return None
-        trials = self._run.optimizer.trials
-        known = [trial.value for trial in trials if trial.state == "told"]
-        best = (max if self._run.settings.maximize else min)(known) if known else None
-        return {
-            "evaluations": sum(trial.state in ("told", "failed") for trial in trials),
-            "best": "-" if best is None else f"{best:.6g}",
-            "batch": sum(trial.round == trials[-1].round for trial in trials) if trials else 0,
-            "asking": f"{self._run.seconds_asking:.1f}s",
-            "evaluating": f"{self._run.seconds_evaluating:.1f}s",
-        }
+            return Status(elapsed=elapsed)
+        doing = CHOOSING if self._run.choosing else self._doing
+        return status_of(self._run, doing, elapsed, self._slots)
+
+    def messages(self, after: int) -> list[Message]:
+        """Return what was logged after the message with this number."""
+        return self._messages.after(after)
 
     def _begin(self, *objective: bytes) -> None:
         if self._begun.acquire(blocking=False):
@@ -119,24 +130,37 @@ class Driver:
 
     def _work(self, pickled: bytes) -> str:
         """Work until a stop rule ends the run."""
+        self._messages.listen()
+        warnings.showwarning = lambda message, *_: log.warning("%s", message)
+        with contextlib.redirect_stdout(_Lines(self._prints)), contextlib.redirect_stderr(_Lines(self._prints)):
+            return self._worked(pickled)
+
+    def _worked(self, pickled: bytes) -> str:
         if self._spec.name is not None and self._spec.objective is not None:
             pickled = dumps(BlackBox.from_record(self._spec.objective).objective)
-        objective = cloudpickle.loads(pickled)
+        objective = loads(pickled)
         run = self._open(BlackBox(objective))
+        run.began = self._began
+        self._prints.flush()
+        log.debug("prepared in %.1f s", time.monotonic() - self._began)
         self._evaluations = evaluations = Evaluations(objective, pickled, run.settings)
-        self._run = run
+        self._slots = slots(run.settings)
+        self._doing, self._run = EVALUATING, run
         try:
             with backing_up(self._spec.folder, self._spec.settings.backup):
                 return self._until_stopped(run, evaluations)
         finally:
+            self._doing = ENDED
             evaluations.cancel()
             run.journal.close()
 
     def _until_stopped(self, run: ActiveRun, evaluations: Evaluations) -> str:
         reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
+        self._doing = REEVALUATING
         while self._time_left(run) and (again := run.ask_again()):
             jobs = [Job(*each) for each in again]
             self._carry_out(evaluations, jobs, run.enter_again, lambda: self._time_left(run))
+        run.end(reason)
         return reason
 
     def _open(self, objective: BlackBox) -> ActiveRun:
@@ -155,7 +179,8 @@ class Driver:
     def _work_in_rounds(self, run: ActiveRun, evaluations: Evaluations) -> str:
         """Evaluate batch after batch, each as large as the cluster is then."""
         while (reason := self._stop_reason(run)) is None:
-            trials = run.pending or run.ask(run.settings.batch_size or slots(run.settings))
+            self._slots = slots(run.settings)
+            trials = run.pending or run.ask(run.settings.batch_size or self._slots)
             jobs = [Job(trial) for trial in trials]
             self._carry_out(evaluations, jobs, run.enter, lambda: self._stop_reason(run) is None)
         return reason
@@ -164,12 +189,12 @@ class Driver:
         """Replace each trial that ends by another at once."""
         waiting = run.pending
         while (reason := self._stop_reason(run)) is None:
-            for trial in waiting or run.refill(run.settings.batch_size or slots(run.settings)):
+            self._slots = slots(run.settings)
+            for trial in waiting or run.refill(run.settings.batch_size or self._slots):
                 evaluations.submit(Job(trial))
             waiting = []
             if evaluations:
-                for job, outcome in evaluations.wait():
-                    run.enter(job.trial.id, outcome)
+                self._enter_ended(evaluations, run.enter)
         return reason
 
     def _stop_reason(self, run: ActiveRun) -> str | None:
@@ -189,9 +214,29 @@ class Driver:
         for job in jobs:
             evaluations.submit(job)
         while evaluations and going_on():
-            for job, outcome in evaluations.wait():
-                enter(job.trial.id, outcome)
+            self._enter_ended(evaluations, enter)
         evaluations.cancel()
+
+    def _enter_ended(self, evaluations: Evaluations, enter: Callable[[int, Outcome], None]) -> None:
+        """Wait a moment, and enter the outcomes of the jobs that have ended."""
+        for job, outcome in evaluations.wait():
+            repeat = f", repeat {job.repeat}" if job.repeat else ""
+            self._prints.add(f"trial {job.trial.id}{repeat}", outcome.printed)
+            enter(job.trial.id, outcome)
+
+
+class _Lines(io.TextIOBase):
+    """A stream for what the objective prints in the driver itself, by its `key` or its `starts` for example."""
+
+    def __init__(self, prints: Prints) -> None:
+        self._prints = prints
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        if lines:
+            self._prints.add("driver", "\n".join(lines))
+        return len(text)
 
 
 def start_driver(spec: Spec) -> Any:

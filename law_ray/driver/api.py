@@ -3,7 +3,7 @@
 import inspect
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ray.exceptions import RayError
 
 from law_ray.driver.actor import Spec, Start, start_driver
-from law_ray.driver.client import stop, user_error, watch
+from law_ray.driver.callbacks import Callback, CallbackError, Callbacks
+from law_ray.driver.client import ignore_interrupts, interrupts, stop, user_error, watch
 from law_ray.driver.cluster import check_request, connected
 from law_ray.driver.detached import start_detached
 from law_ray.driver.serialization import dumps
@@ -20,12 +21,14 @@ from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.optimizer import Optimizer
 from law_ray.runs import backup as backups
 from law_ray.runs import journal
-from law_ray.runs.active import folder_for
+from law_ray.runs.active import folder_for, note_traceback
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
+from law_ray.runs.summary import about_best, counted
 from law_ray.trial import Trial
+from law_ray.utils.showing import Facts, as_html, as_text
 from law_ray.utils.threads import available_cpus
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class Result:
 
     best: Trial
     history: "pd.DataFrame"
+    """as `Optimizer.history`; that of `law_ray.load(out)` also says who made each evaluation, and what repeats gave"""
     out: Path
     """the run folder"""
     evaluations: int
@@ -55,6 +59,29 @@ class Result:
     """what is known of the best after repeated evaluations, where values are noisy"""
     backup_error: str = ""
     """why the backup, if there is one, lacks something"""
+    item_names: tuple[str, ...] | None = None
+    """(n_items,) names of the items, if the objective has them"""
+
+    def __repr__(self) -> str:
+        return as_text("Result", self._facts())
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return as_html("Result", self._facts())
+
+    def _facts(self) -> Facts:
+        counts = {
+            "failed": int((self.history["state"] == "failed").sum()),
+            "repeated": 0 if self.reevaluated is None else self.reevaluated.repeats,
+        }
+        return [
+            *about_best(self.best, self.reevaluated, self.item_names),
+            ("evaluations", counted(str(self.evaluations), counts)),
+            ("rounds", str(self.rounds)),
+            ("stopped", self.stop_reason),
+            ("folder", str(self.out)),
+            *([("backup", f"incomplete: {self.backup_error}")] if self.backup_error else []),
+        ]
 
 
 def minimize(
@@ -65,6 +92,7 @@ def minimize(
     out: str | Path | None = None,
     address: str | None = None,
     progress: bool = True,
+    callbacks: Sequence[Callback] = (),
     **settings: Any,
 ) -> Result:
     """Find the ordering with the smallest (or, with `maximize`, largest) value of an expensive black box, on Ray.
@@ -83,6 +111,9 @@ def minimize(
         out: The run folder, by default a new one in law-ray-runs. Every result is in its journal at once.
         address: Of a Ray cluster to join. By default the one that `ray.init` connected to, else a new one here.
         progress: Whether to show a progress line on stderr.
+        callbacks: Functions that are called in this process with each `Trial` that was told or has failed, in the
+            order of the journal. Re-evaluations are none. One that raises ends the run, which can be resumed, and
+            its error is raised here.
         **settings: The options below. Items in `before` and `fixed` may be given by name where the objective has names.
 
     Returns:
@@ -97,11 +128,18 @@ def minimize(
         >>> result.best.value  # doctest: +SKIP
         0.0
 
+        A callback can write to an experiment tracker, such as MLflow:
+
+        >>> def track(trial):
+        ...     if trial.state == "told":
+        ...         mlflow.log_metric("value", trial.value, step=trial.id)
+        >>> result = minimize(lambda p: float(p[0]), 6, evals=30, callbacks=[track])  # doctest: +SKIP
+
     Options:
     """
     black_box = _black_box(objective)
     spec = _spec(black_box, n_items, start, out, **settings)
-    return _follow(black_box, spec, address, progress)
+    return _follow(black_box, spec, address, progress, callbacks)
 
 
 def _document(function: Callable[..., Any]) -> None:
@@ -197,6 +235,7 @@ def resume(
     backup: str | None = None,
     address: str | None = None,
     progress: bool = True,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Continue the run in a folder where its journal ends.
 
@@ -210,6 +249,7 @@ def resume(
             `law_ray.runs.backup.fetch` brings a run back from there.
         address: As for `minimize`.
         progress: As for `minimize`.
+        callbacks: As for `minimize`; trials that ended before are not among theirs.
 
     Returns:
         What the run found.
@@ -227,31 +267,44 @@ def resume(
         raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
     settings = replace(settings, evals=evals or settings.evals, backup=backup or settings.backup)
     black_box.n_items(settings.n_items)
-    return _follow(black_box, Spec(folder, settings, None), address, progress)
+    return _follow(black_box, Spec(folder, settings, None), address, progress, callbacks)
 
 
-def _follow(objective: BlackBox, spec: Spec, address: str | None, progress: bool) -> Result:
+def _follow(
+    objective: BlackBox, spec: Spec, address: str | None, progress: bool, functions: Sequence[Callback]
+) -> Result:
     """Run a driver actor to its end, showing its progress."""
     folder, settings = spec.folder, spec.settings
+    callbacks = Callbacks(folder, functions)
     pickled = dumps(objective.objective)
     if progress and sys.stderr.isatty():
         print("starting Ray ...", end="\r", file=sys.stderr)
-    driver = None
-    with connected(address, len(pickled)):
-        try:
+    raised: Exception | None = None  # by a callback
+    try:
+        with interrupts() as interrupted, connected(address, len(pickled)):
             check_request(settings)
             driver = start_driver(spec)
-            reason = watch(driver, pickled, settings.evals, progress)
-        except KeyboardInterrupt:
-            if driver is not None:
-                stop(driver)
-            if not (folder / journal.NAME).exists():
+            look = callbacks.catch_up if functions else None
+            try:
+                reason = watch(driver, pickled, folder, settings.max_time, interrupted, progress, look)
+            except KeyboardInterrupt:
+                ignore_interrupts()
+                stop(driver, folder)
+                callbacks.catch_up()
                 raise
-            by_name = Run.load(folder).objective["source"] is not None
-            how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
-            raise Interrupted(f"interrupted: every finished evaluation is kept, {how} continues") from None
-        except (RayError, OSError) as error:
-            raise user_error(error, folder) from None
+            except CallbackError:
+                stop(driver, folder)
+                raise
+    except KeyboardInterrupt:
+        raise _interrupted(folder) from None
+    except (RayError, OSError) as error:
+        raise user_error(error, folder) from None
+    except CallbackError as failed:
+        raised = failed.error
+    if raised is not None:
+        raise raised
+    if not (folder / journal.NAME).exists():
+        raise RunError(f"{reason} while the run was prepared, before it began: give more than {settings.max_time:g} s")
     result = result_of(Run.load(folder), objective, reason)
     if settings.backup is not None:
         with backups.Backup(folder, settings.backup) as copy:
@@ -260,15 +313,26 @@ def _follow(objective: BlackBox, spec: Spec, address: str | None, progress: bool
     return result
 
 
+def _interrupted(folder: Path) -> Interrupted:
+    """Return what says to the user who interrupted how the run goes on."""
+    if not (folder / journal.NAME).exists():
+        return Interrupted(f"interrupted before the run began: nothing is in {folder}")
+    by_name = Run.load(folder).objective["source"] is not None
+    how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
+    return Interrupted(f"interrupted: every finished evaluation is kept, {how} continues")
+
+
 def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
     """Return the result of a run that ended for a reason, after the objective has written its files."""
     done = run.ended
     if all(trial.state == "failed" for trial in done):
-        raise RunError(f"no evaluation succeeded before {reason}: resume {run.folder}")
+        error = RunError(f"no evaluation succeeded before {reason}: resume {run.folder}")
+        note_traceback(error, run.folder, {trial.id for trial in done})
+        raise error
     best = run.best
     return Result(
         best,
-        run.history,
+        run.optimizer.history,
         run.folder,
         len(done),
         max((trial.round for trial in done), default=0),
@@ -277,4 +341,5 @@ def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
         reason,
         objective.write(best, run.folder),
         run.winner,
+        item_names=None if objective.item_names is None else tuple(map(str, objective.item_names)),
     )

@@ -1,40 +1,56 @@
 """Follow a driver from the client: show its progress, react to Ctrl-C, and say what an error means."""
 
 import signal
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-from tqdm import tqdm
 
 from law_ray.driver.cluster import knock
+from law_ray.driver.messages import hand_over
+from law_ray.driver.progress import CHOOSING, PREPARING, Progress, Status
 from law_ray.driver.serialization import parts
 from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
+from law_ray.runs.active import TIME_IS_UP
 
 POLL = 0.2
-"""Seconds between two requests for the driver's status (heuristic)."""
-LOG_INTERVAL = 30
-"""Seconds between two progress lines where stderr is no terminal (heuristic)."""
+"""Seconds between two looks at the driver (heuristic)."""
 STOP_TIMEOUT = 10
 """Seconds that an interrupted driver is given to end (heuristic)."""
+GRACE = 5
+"""Seconds after max_time at which a driver is ended that still prepares or chooses (heuristic)."""
 PATIENCE = 5
 """Seconds to wait for an answer of the driver before checking that the cluster's head still exists (heuristic)."""
 
 
-def watch(driver: Any, pickled: bytes, evals: int, progress: bool) -> str:
-    """Follow a driver to its end, with a progress line on stderr.
+def watch(
+    driver: Any,
+    pickled: bytes,
+    folder: Path,
+    max_time: float | None,
+    interrupted: threading.Event,
+    progress: bool,
+    at_each_look: Callable[[], None] | None = None,
+) -> str:
+    """Follow a driver to its end, with a progress line on stderr, and hand its messages to the loggers of this process.
+
+    A driver that still prepares or chooses GRACE seconds after max_time is ended from here, since nothing in its own
+    process can interrupt that. The journal is complete without it.
 
     Args:
         driver: The actor.
         pickled: The pickled objective, or b"" for a driver that loads its objective itself.
-        evals: The budget of evaluations, for the progress line.
+        folder: The run folder.
+        max_time: That option of the run, in seconds since the driver began.
+        interrupted: An event that is set when the user interrupts, see `interrupts`.
         progress: Whether to show the progress line.
+        at_each_look: Is called again and again, and once after the end.
 
     Returns:
         Why the run ended.
@@ -45,30 +61,101 @@ def watch(driver: Any, pickled: bytes, evals: int, progress: bool) -> str:
         RayError: The driver raised, or Ray failed. `user_error` says what it means.
     """
     done = driver.result.remote(*parts(pickled))
-    live = sys.stderr.isatty()  # otherwise, as in a log file, a line every LOG_INTERVAL seconds
-    interval = 0.1 if live else LOG_INTERVAL
-    line = "{n_fmt}/{total_fmt} evaluations [{elapsed}{postfix}]"  # fits into 80 columns
-    with (
-        _interrupts() as interrupted,
-        tqdm(total=evals, bar_format=line, disable=not progress, mininterval=interval, dynamic_ncols=True) as bar,
-    ):
+    view = _View(driver, Progress(progress))
+    try:
         while True:
-            ready, _ = ray.wait([done], timeout=POLL)
-            if status := _status(driver):
-                evaluations = status.pop("evaluations")
-                bar.set_postfix(status, refresh=live)
-                bar.update(evaluations - bar.n)
-            if ready:
+            ended = bool(ray.wait([done], timeout=POLL)[0])
+            view.look(last=ended)
+            late = max_time is not None and view.busy_for > max_time + GRACE
+            if late and not ended:
+                _kill(driver, folder)
+            if at_each_look is not None:
+                with view.progress.aside():
+                    at_each_look()
+            if ended:
                 reason: str = ray.get(done)
                 return reason
+            if late:
+                return TIME_IS_UP
             if interrupted.is_set():
                 raise KeyboardInterrupt
+    finally:
+        view.progress.close()
 
 
-def stop(driver: Any) -> None:
-    """End a driver's run as soon as possible; evaluations that are still running are left to a resume."""
+class _View:
+    """What is known here of a driver, which may be too busy to answer."""
+
+    def __init__(self, driver: Any, progress: Progress) -> None:
+        self.progress = progress
+        self._driver = driver
+        self._began = self._answered = time.monotonic()
+        self._status: Status | None = None
+        self._seen = 0  # the number of the last message
+        self._asked_at = 0.0
+        self._ask()
+
+    @property
+    def busy_for(self) -> float:
+        """Seconds since the driver began, if it was preparing or choosing when it last answered; else 0."""
+        if self._status is None or self._status.doing not in (PREPARING, CHOOSING):
+            return 0.0
+        return self._status.elapsed + time.monotonic() - self._answered
+
+    def look(self, last: bool) -> None:
+        """Show what the driver has answered, and ask it again. Raises OSError if the cluster's head is gone.
+
+        For the last time the driver is asked once more, and an error is left to the result, which says more.
+        """
+        if last:
+            self._ask()
+            with suppress(RayError):
+                self._take(timeout=1.0)
+        elif not self._take(timeout=0.0) and time.monotonic() - self._asked_at > PATIENCE:
+            knock(ray.get_runtime_context().gcs_address)  # the driver may be restarting: only this is an error
+            self._asked_at = time.monotonic()
+        status = self._status or Status()
+        now = time.monotonic()
+        elapsed = max(now - self._began, status.elapsed + now - self._answered)  # an attached driver began earlier
+        self.progress.show(status._replace(elapsed=elapsed))
+
+    def _ask(self) -> None:
+        self._asked = [self._driver.status.remote(), self._driver.messages.remote(self._seen)]
+        self._asked_at = time.monotonic()
+
+    def _take(self, timeout: float) -> bool:
+        """Take the driver's answer, if it comes in time, and ask again."""
+        if len(ray.wait(self._asked, num_returns=2, timeout=timeout)[0]) < 2:
+            return False
+        self._status, messages = ray.get(self._asked)
+        self._answered = time.monotonic()
+        if messages:
+            self._seen = messages[-1].number
+            with self.progress.aside():
+                hand_over(messages)
+        self._ask()
+        return True
+
+
+def stop(driver: Any, folder: Path) -> None:
+    """End a driver's run and the driver within about STOP_TIMEOUT; what is still being evaluated is left to a resume.
+
+    A driver that prepares or chooses is not waited for.
+    """
     driver.stop.remote()
-    ray.wait([driver.result.remote()], timeout=STOP_TIMEOUT)
+    done = driver.result.remote()
+    deadline = time.monotonic() + STOP_TIMEOUT
+    with suppress(RayError):
+        while time.monotonic() < deadline and not ray.wait([done], timeout=POLL)[0]:
+            with suppress(GetTimeoutError):
+                if ray.get(driver.status.remote(), timeout=POLL).doing in (PREPARING, CHOOSING):
+                    break
+    _kill(driver, folder)
+
+
+def _kill(driver: Any, folder: Path) -> None:
+    ray.kill(driver)
+    journal.wait_until_free(folder, STOP_TIMEOUT)
 
 
 def user_error(error: Exception, folder: Path) -> Exception:
@@ -92,20 +179,9 @@ def user_error(error: Exception, folder: Path) -> Exception:
     return RunError(f"Ray failed ({what}); {rest}")
 
 
-def _status(driver: Any) -> dict[str, Any] | None:
-    """Return the driver's status, None before its run is open. Raises OSError if the cluster's head is gone."""
-    asked = driver.status.remote()
-    while True:
-        try:
-            status: dict[str, Any] | None = ray.get(asked, timeout=PATIENCE)
-            return status
-        except GetTimeoutError:  # the driver may be restarting, so only a head that is gone is an error
-            knock(ray.get_runtime_context().gcs_address)
-
-
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Yield an event that the first Ctrl-C sets; a second one acts as usual.
+def interrupts() -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets; a second one acts as usual, unless `ignore_interrupts` was called.
 
     Python raises a KeyboardInterrupt wherever the program is at that moment. In a callback of Ray it would be lost.
     """
@@ -124,3 +200,9 @@ def _interrupts() -> Iterator[threading.Event]:
         yield event
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C until `interrupts` ends: one that stops Ray's own shutdown would let Ray end this process."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

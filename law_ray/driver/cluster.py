@@ -10,9 +10,12 @@ from typing import Any
 
 import ray
 from ray._private import ray_constants
+from ray._private import worker as ray_worker
 
 from law_ray.errors import InputError
 from law_ray.runs.settings import Settings
+
+log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 10
 """Seconds for a connection to the cluster's head (heuristic)."""
@@ -43,7 +46,7 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
     if address is not None:
         try:
             knock(address)
-            ray.init(address=address, logging_level=logging.ERROR)
+            ray.init(address=address, **_chatter())
         except (OSError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"no Ray cluster answers at {address} ({error}): start one with `ray start --head` or give its address"
@@ -53,20 +56,38 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
         address="local",  # otherwise Ray would join the cluster at RAY_ADDRESS, or one that runs on this machine
         include_dashboard=False,
         object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
-        logging_level=logging.ERROR,
+        **_chatter(),
     )
     return True
+
+
+def _chatter() -> dict[str, Any]:
+    """Return what Ray may write to the terminal: its errors alone, unless our own logger is to say what happens."""
+    wanted = logging.getLogger("law_ray").isEnabledFor(logging.INFO)
+    return {"logging_level": logging.INFO if wanted else logging.ERROR, "log_to_driver": wanted}
 
 
 @contextmanager
 def connected(address: str | None, objective_bytes: int = 0) -> Iterator[None]:
     """Join a Ray cluster, or start one here, for as long as the context lasts; one joined before stays joined."""
-    joined = connect(address, objective_bytes)
+    prints = ray_worker.print_to_stdstream
+    if not ray.is_initialized():
+        ray_worker.print_to_stdstream = _log_lines
     try:
-        yield
+        joined = connect(address, objective_bytes)
+        try:
+            yield
+        finally:
+            if joined:
+                ray.shutdown()
     finally:
-        if joined:
-            ray.shutdown()
+        ray_worker.print_to_stdstream = prints
+
+
+def _log_lines(data: dict[str, Any], ignore_prefix: bool) -> None:
+    """Log what Ray would print in colours to stdout: the errors of nodes, for which it has no option, and more."""
+    for line in data["lines"]:
+        log.info("Ray (%s): %s", data["pid"], line)
 
 
 def _listen_to_others(wanted: bool) -> None:

@@ -6,8 +6,9 @@ import ray
 from ray.exceptions import RayError
 
 from law_ray.driver.actor import NAMESPACE, Spec, start_driver
-from law_ray.driver.client import POLL, stop, user_error, watch
+from law_ray.driver.client import POLL, interrupts, stop, user_error, watch
 from law_ray.driver.cluster import check_request, connected
+from law_ray.driver.progress import PREPARING
 from law_ray.errors import InputError, Interrupted
 
 
@@ -25,7 +26,7 @@ def start_detached(spec: Spec, address: str | None) -> None:
             check_request(spec.settings)
             driver = start_driver(spec)
             done = driver.result.remote()
-            while ray.get(driver.status.remote()) is None and not ray.wait([done], timeout=POLL)[0]:
+            while ray.get(driver.status.remote()).doing == PREPARING and not ray.wait([done], timeout=POLL)[0]:
                 pass
             if ray.wait([done], timeout=0)[0]:
                 ray.get(done)  # raises the error that ended the run
@@ -50,11 +51,11 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         Interrupted: The user pressed Ctrl-C; the run goes on.
         RunError: The run, or Ray, failed.
     """
-    with connected(address):
+    with interrupts() as interrupted, connected(address):
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
         try:
-            reason = watch(driver, b"", spec.settings.evals, progress)
+            reason = watch(driver, b"", spec.folder, spec.settings.max_time, interrupted, progress)
         except KeyboardInterrupt:
             raise Interrupted(f"the run goes on: `law-ray attach {name}` shows it again") from None
         except (RayError, OSError) as error:
@@ -75,8 +76,7 @@ def stop_detached(name: str, address: str) -> Spec:
     with connected(address):
         driver = _named(name)
         spec: Spec = ray.get(driver.spec.remote())
-        stop(driver)
-        ray.kill(driver)
+        stop(driver, spec.folder)
     return spec
 
 

@@ -1,20 +1,23 @@
 """Evaluations as Ray tasks, in one part or several: submitted, timed, resubmitted after a crash, and collected."""
 
-import itertools
+import logging
 import math
 import os
+import socket
 import time
-from collections import Counter
+import uuid
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import cloudpickle
 import ray
 from ray.exceptions import RayError, WorkerCrashedError
 
+from law_ray.driver.capture import Capture, left_behind, path_of
 from law_ray.driver.heartbeat import Heartbeats
-from law_ray.runs.evaluation import Outcome, Part, combine, evaluate, evaluate_part
+from law_ray.driver.serialization import loads
+from law_ray.runs.evaluation import Outcome, Part, combine, evaluate, evaluate_part, traceback_of
 from law_ray.runs.settings import Settings
 from law_ray.trial import Trial
 from law_ray.typing import IntArray
@@ -31,6 +34,11 @@ CRASH, LOST = 2, 1
 A crash of the worker is most likely the fault of its evaluation, so the second crash is final. The death of a node, or
 a lack of memory there, may be the fault of another evaluation: the fourth such loss is final.
 """
+
+NODE_DIGITS = 4
+"""Of a node's id in the name of a worker: enough to tell the nodes of one machine apart."""
+
+log = logging.getLogger(__name__)
 
 _objectives: dict[str, Any] = {}
 """In a worker: the objective by the hex of its reference, so that each worker unpickles it only once."""
@@ -53,6 +61,15 @@ class TaskId(NamedTuple):
     """unique also among the attempts of an earlier driver that died"""
 
 
+class Place(NamedTuple):
+    """Where an attempt runs."""
+
+    node: str
+    """id of the node"""
+    worker: str
+    """HOST-NODE/PID of the process; NODE is the beginning of the node's id, as nodes may share a host"""
+
+
 @dataclass
 class Attempt:
     """A task that was submitted, and what is known of it."""
@@ -62,10 +79,15 @@ class Attempt:
     id: TaskId
     avoided: frozenset[str]
     """ids of the nodes where it must not run"""
-    node: str | None = None
-    """id of the node where it runs, once it has begun"""
+    place: Place | None = None
+    """where it runs, once it has begun"""
     begun: float = math.inf
     """monotonic time at which it began, in seconds; infinite while its timeout does not count"""
+
+    @property
+    def worker(self) -> str:
+        """The process that runs it; empty if none has begun."""
+        return "" if self.place is None else self.place.worker
 
 
 class Evaluations:
@@ -76,12 +98,14 @@ class Evaluations:
         self._reference = [ray.put(pickled)]  # in a list, so that a task gets the reference and a worker fetches once
         self._settings = settings
         self._driver = ray.get_runtime_context().current_actor
+        self._node = ray.get_runtime_context().get_node_id()
         self._heartbeats = Heartbeats()
         self._attempts: dict[Any, Attempt] = {}  # by reference
         self._by_id: dict[TaskId, Attempt] = {}
-        self._numbers = itertools.count()
         self._parts: dict[Job, list[Part | None]] = {}  # by job: the parts that have returned, None for the others
         self._costs: Counter[tuple[Job, int]] = Counter()  # by job and part: what the lost attempts have cost
+        self._submitted: Counter[tuple[Job, int]] = Counter()  # by job and part: the number of attempts
+        self._printed: defaultdict[Job, list[str]] = defaultdict(list)  # by job: what its unfinished attempts printed
 
     def submit(self, job: Job) -> None:
         """Submit a job as `settings.split` tasks."""
@@ -89,10 +113,10 @@ class Evaluations:
         for part in range(self._settings.split):
             self._attempt(job, part)
 
-    def started(self, task_id: TaskId, node: str) -> None:
-        """Note that a worker on a node begins a task: its timeout counts from now on."""
+    def started(self, task_id: TaskId, place: Place) -> None:
+        """Note that a worker begins a task: its timeout counts from now on."""
         if attempt := self._by_id.get(task_id):
-            attempt.node, attempt.begun = node, time.monotonic()
+            attempt.place, attempt.begun = place, time.monotonic()
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -114,7 +138,7 @@ class Evaluations:
 
     def _attempt(self, job: Job, part: int, avoided: frozenset[str] = frozenset()) -> None:
         settings, request = self._settings, dict(self._settings.request)
-        task_id = TaskId(job.trial.id, job.repeat, part, f"{os.getpid()}-{next(self._numbers)}")
+        task_id = TaskId(job.trial.id, job.repeat, part, uuid.uuid4().hex)
         attempt = Attempt(job, part, task_id, avoided)
         task = evaluation_task.options(
             num_cpus=request.pop("CPU"),
@@ -126,7 +150,8 @@ class Evaluations:
             label_selector={"ray.io/node-id": f"!in({','.join(sorted(avoided))})"} if avoided else None,
         )
         self._by_id[task_id] = attempt
-        reference = task.remote(self._reference, self._driver, task_id, job.trial.permutation, settings)
+        self._submitted[job, part] += 1
+        reference = task.remote(self._reference, self._driver, self._node, task_id, job.trial.permutation, settings)
         self._attempts[reference] = attempt
 
     def _returned(self, reference: Any, attempt: Attempt) -> Iterator[tuple[Job, Outcome]]:
@@ -136,12 +161,15 @@ class Evaluations:
         try:
             result: Outcome | Part = ray.get(reference)
         except RayError as error:
+            self._keep_prints(attempt)
             self._costs[job, part] += CRASH if isinstance(error, WorkerCrashedError) else LOST
+            what = f"{type(error).__name__}: the worker died or was lost"
             if self._costs[job, part] < MAX_COST:
+                log.warning("trial %d: %s, it is evaluated again", job.trial.id, what)
                 self._attempt(job, part, attempt.avoided)
             else:
-                reason = f"{type(error).__name__}: the worker died or was lost, again"
-                yield job, self._end(job, Outcome(reason=reason))
+                log.warning("trial %d: %s, again, so it has failed", job.trial.id, what)
+                yield job, self._end(job, Outcome(reason=f"{what}, again", worker=attempt.worker))
             return
         if isinstance(result, Outcome):  # of a whole evaluation, or of a part that could not begin
             yield job, self._end(job, result)
@@ -159,7 +187,9 @@ class Evaluations:
         timeout = self._settings.timeout or math.inf
         for attempt in list(self._attempts.values()):
             if attempt.job in self._parts and time.monotonic() - attempt.begun > timeout:
-                outcome = Outcome(seconds=timeout, reason=f"timed out after {timeout:g} s")
+                reason = f"timed out after {timeout:g} s"
+                log.warning("trial %d %s", attempt.job.trial.id, reason)
+                outcome = Outcome(seconds=timeout, reason=reason, worker=attempt.worker)
                 yield attempt.job, self._end(attempt.job, outcome)
 
     def _retry_elsewhere(self, silent: frozenset[str]) -> None:
@@ -170,15 +200,20 @@ class Evaluations:
         for reference, attempt in list(self._attempts.items()):
             if silent <= attempt.avoided:
                 continue
-            if attempt.node is None:
+            if attempt.place is None:
                 self._stop(reference)
-            elif attempt.node not in silent:
+            elif attempt.place.node not in silent:
                 continue
-            elif all(self._attempts[other].node in silent for other in self._references(attempt.job, attempt.part)):
+            elif all(self._is_on(silent, other) for other in self._references(attempt.job, attempt.part)):
                 attempt.avoided, attempt.begun = silent, math.inf  # its result still counts, its timeout does not
             else:
                 continue
+            log.warning("trial %d: its node is silent, it is evaluated elsewhere", attempt.job.trial.id)
             self._attempt(attempt.job, attempt.part, silent)
+
+    def _is_on(self, nodes: frozenset[str], reference: Any) -> bool:
+        place = self._attempts[reference].place
+        return place is not None and place.node in nodes
 
     def _references(self, job: Job, part: int | None = None) -> list[Any]:
         """Return the references of the tasks that are under way for a job, or for one part of it."""
@@ -189,34 +224,55 @@ class Evaluations:
         ]
 
     def _end(self, job: Job, outcome: Outcome) -> Outcome:
-        """Forget a job, stop the tasks that are left of it, and return the outcome."""
+        """Forget a job, stop the tasks that are left of it, and return the outcome with what all attempts add to it."""
         del self._parts[job]
         for reference in self._references(job):
             self._stop(reference)
-        return outcome
+        attempts = max(self._submitted.pop((job, part)) for part in range(self._settings.split))
+        printed = "\n".join([*self._printed.pop(job, []), outcome.printed])
+        return outcome._replace(attempts=attempts, printed=printed)
 
     def _stop(self, reference: Any) -> None:
+        attempt = self._attempts[reference]
         self._forget(reference)
         # With Ray's default, recursive=True, this would also cancel the task's call of `started`: it kills the driver.
         ray.cancel(reference, force=True, recursive=False)
+        self._keep_prints(attempt)
+
+    def _keep_prints(self, attempt: Attempt) -> None:
+        """Keep what an attempt that returns nothing has printed, if it ran on this node."""
+        if text := left_behind(path_of(attempt.id.attempt)):
+            self._printed[attempt.job].append(text.rstrip("\n"))
 
     def _forget(self, reference: Any) -> None:
         del self._by_id[self._attempts.pop(reference).id]
 
 
 def _evaluate(
-    objective: list[Any], driver: Any, task_id: TaskId, permutation: IntArray, settings: Settings
+    objective: list[Any], driver: Any, home: str, task_id: TaskId, permutation: IntArray, settings: Settings
 ) -> Outcome | Part:
-    """Carry out one task in a worker: a whole evaluation, or a part of a split one."""
-    driver.started.remote(task_id, ray.get_runtime_context().get_node_id())
-    reference = objective[0]
+    """Carry out one task in a worker: a whole evaluation, or a part of a split one. `home` is the driver's node."""
+    node = ray.get_runtime_context().get_node_id()
+    worker = f"{socket.gethostname()}-{node[:NODE_DIGITS]}/{os.getpid()}"
+    driver.started.remote(task_id, Place(node, worker))
+    capture = Capture(path_of(task_id.attempt) if node == home else None)
+    try:
+        with capture.streams():
+            found = _evaluated(objective[0], task_id, permutation, settings)
+    finally:
+        printed = capture.close()
+    return found._replace(worker=worker, printed=printed)
+
+
+def _evaluated(reference: Any, task_id: TaskId, permutation: IntArray, settings: Settings) -> Outcome | Part:
     if reference.hex() not in _objectives:
         _objectives.clear()
         threads.limit(max(1, math.floor(settings.num_cpus)))  # only here, since it takes a millisecond
         try:
-            _objectives[reference.hex()] = cloudpickle.loads(ray.get(reference))
+            _objectives[reference.hex()] = loads(ray.get(reference))
         except Exception as error:
-            return Outcome(reason=f"the objective cannot be unpickled on a worker: {type(error).__name__}: {error}")
+            reason = f"the objective cannot be unpickled on a worker: {type(error).__name__}: {error}"
+            return Outcome(reason=reason, traceback=traceback_of(error))
     loaded = _objectives[reference.hex()]
     purpose = f"evaluate {task_id.repeat}" if task_id.repeat else "evaluate"
     rng = generator(settings.seed, purpose, task_id.trial_id)

@@ -1,19 +1,21 @@
 """An open run: each step is in the journal before it takes effect, until a stop rule holds."""
 
 import itertools
+import logging
 import math
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from law_ray.errors import RunError
 from law_ray.models.prior_mean import Proxy
+from law_ray.runs import journal as journals
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.journal import VERSION, Journal
-from law_ray.runs.records import ObjectiveRecord, Record
+from law_ray.runs.records import FailRecord, ObjectiveRecord, Record, TellAgainRecord, TellRecord
 from law_ray.runs.reevaluation import contenders
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
@@ -25,6 +27,13 @@ PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
 
 FAILED_ROUNDS = 2
 """So many rounds in a row, all of whose evaluations failed, mean that the objective is broken."""
+
+TIME_IS_UP = "the time was up"
+"""The reason for the end of a run whose max_time is over."""
+
+log = logging.getLogger(__name__)
+
+Ending = TypeVar("Ending", TellRecord, FailRecord, TellAgainRecord)
 
 
 class ActiveRun(Run):
@@ -69,7 +78,13 @@ class ActiveRun(Run):
     def _opened(self, journal: Journal) -> Self:
         self.journal = journal
         self.used_up = False
+        self.choosing = False
+        """whether a batch is being chosen now"""
         self.began = time.monotonic()
+        """when max_time begins: now, unless preparing the run is to count too"""
+        asks = [record for record in journal.records if record["type"] == "ask"]
+        self.seconds_of_asks = [ask["seconds"] for ask in asks if ask["round"] != INITIAL]
+        """that each choice of a batch took, without the initial design"""
         self._asked_before = len(self.optimizer.trials)  # by an earlier process
         self._entered = 0
         return self
@@ -92,8 +107,17 @@ class ActiveRun(Run):
     @property
     def late(self) -> bool:
         """Whether max_time is up. Each process gets at least one result, so that resuming always makes progress."""
-        limit = self.settings.max_time
-        return limit is not None and time.monotonic() - self.began >= limit and self._entered > 0
+        return self._entered > 0 and self.seconds_left <= 0
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until max_time is up, negative after that; infinite without it."""
+        return self.began + (self.settings.max_time or math.inf) - time.monotonic()
+
+    @property
+    def _too_late_to_ask(self) -> bool:
+        """Whether max_time would be up before a choice ends that takes as long as the last one."""
+        return self._entered > 0 and bool(self.seconds_of_asks) and self.seconds_left < self.seconds_of_asks[-1]
 
     def ask(self, batch_size: int, continue_round: bool = False) -> list[Trial]:
         """Return the next batch, which is on disk then; empty when the space or the budget is used up.
@@ -101,21 +125,31 @@ class ActiveRun(Run):
         It has at most `batch_size` points, and no more than the budget allows. The initial design is one batch.
         """
         start = time.perf_counter()
-        trials = self.optimizer.ask_up_to(batch_size, continue_round, self.settings.evals)
+        self.choosing = True
+        try:
+            trials = self.optimizer.ask_up_to(batch_size, continue_round, self.settings.evals)
+        finally:
+            self.choosing = False
         self.used_up = not trials
         if trials:
             model = self.optimizer.model if trials[0].round != INITIAL else None
+            seconds = time.perf_counter() - start
             self._record(
                 {
                     "type": "ask",
                     "time": time.time(),
-                    "seconds": time.perf_counter() - start,
+                    "seconds": seconds,
                     "round": trials[0].round,
                     "batch_size": len(trials),
                     "model": None if model is None else model.to_record(),
                     "trials": [{"id": trial.id, "permutation": trial.permutation.tolist()} for trial in trials],
                 }
             )
+            if trials[0].round != INITIAL:
+                self.seconds_of_asks.append(seconds)
+            log.info("round %d: %s chosen in %.1f s", trials[0].round, _count(len(trials), "ordering"), seconds)
+            if model is not None:
+                log.debug("round %d: the fitted model is %s", trials[0].round, model.to_record())
         return trials
 
     def refill(self, batch_size: int) -> list[Trial]:
@@ -128,7 +162,7 @@ class ActiveRun(Run):
         if not trials or len(trials) < self.settings.n_init:
             return self.ask(batch_size)
         free = batch_size - len(self.pending)
-        if free <= 0 or self.enough() is not None:
+        if free <= 0 or self._too_late_to_ask or self.enough() is not None:
             return []
         begun = sum(trial.round == trials[-1].round for trial in trials[-batch_size:])
         continue_round = trials[-1].round != INITIAL and begun < batch_size
@@ -139,18 +173,29 @@ class ActiveRun(Run):
         self._entered += 1
         now, seconds = time.time(), _to_json(outcome.seconds)
         if outcome.reason:
-            self._record({"type": "fail", "id": trial_id, "reason": outcome.reason, "time": now, "seconds": seconds})
+            fail: FailRecord = {
+                "type": "fail",
+                "id": trial_id,
+                "reason": outcome.reason,
+                "time": now,
+                "seconds": seconds,
+            }
+            self._record(_with_how(fail, outcome))
+            log.info("trial %d failed: %s\n%s", trial_id, outcome.reason, outcome.traceback)
         else:
-            self._record(
-                {
-                    "type": "tell",
-                    "id": trial_id,
-                    "value": outcome.value,
-                    "standard_error": outcome.standard_error,
-                    "time": now,
-                    "seconds": seconds,
-                }
-            )
+            tell: TellRecord = {
+                "type": "tell",
+                "id": trial_id,
+                "value": outcome.value,
+                "standard_error": outcome.standard_error,
+                "time": now,
+                "seconds": seconds,
+            }
+            self._record(_with_how(tell, outcome))
+            log.debug("trial %d: %.10g", trial_id, outcome.value)
+        if self.settings.mode == "sync" and not self.pending:
+            best = f", the best value is {self.optimizer.best.value:.10g}" if self._known else ""
+            log.info("round %d: all evaluations have ended%s", self.optimizer.trials[trial_id].round, best)
 
     def ask_again(self) -> list[tuple[Trial, int]]:
         """Return the best trials to evaluate once more, each with the number of the repeat; on disk then.
@@ -164,21 +209,25 @@ class ActiveRun(Run):
             if ids:
                 repeats = [(i, len(self.repeats[i]) + 1) for i in ids]
                 self._record({"type": "ask again", "time": time.time(), "repeats": repeats})
+                log.info("the best trials are evaluated again: %s", ", ".join(map(str, ids)))
         return [(trials[i], repeat) for i, repeat in self.due]
 
     def enter_again(self, trial_id: int, outcome: Outcome) -> None:
         """Enter the outcome of a repeat that was asked for: on disk, then among the repeats."""
-        self._record(
-            {
-                "type": "tell again",
-                "id": trial_id,
-                "value": _to_json(outcome.value),
-                "standard_error": outcome.standard_error,
-                "reason": outcome.reason,
-                "time": time.time(),
-                "seconds": _to_json(outcome.seconds),
-            }
-        )
+        record: TellAgainRecord = {
+            "type": "tell again",
+            "id": trial_id,
+            "value": _to_json(outcome.value),
+            "standard_error": outcome.standard_error,
+            "reason": outcome.reason,
+            "time": time.time(),
+            "seconds": _to_json(outcome.seconds),
+        }
+        self._record(_with_how(record, outcome))
+
+    def end(self, reason: str) -> None:
+        """Note that the run ends, and why."""
+        self._record({"type": "end", "time": time.time(), "reason": reason})
 
     def stop_reason(self) -> str | None:
         """Return why the run should end now, or None. Raises RunError if the objective only fails."""
@@ -188,8 +237,10 @@ class ActiveRun(Run):
             if best >= settings.target if settings.maximize else best <= settings.target:
                 return "the target was reached"
         if self.late:
-            return "the time was up"
-        return None if self.pending else self.enough()
+            return TIME_IS_UP
+        if self.pending:
+            return None
+        return self.enough() or (TIME_IS_UP if self._too_late_to_ask else None)
 
     def enough(self) -> str | None:
         """Return why no more points should be asked for, by the rounds that have ended, or None.
@@ -206,10 +257,13 @@ class ActiveRun(Run):
         recent = [trial for trial in since if trial.round <= last_round]
         whole_rounds = len({trial.round for trial in recent})
         if whole_rounds == FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
-            raise RunError(
-                f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {recent[0].id}: "
-                f"{recent[0].reason}; correct the objective, then resume {self.folder}"
+            first = recent[-1]
+            error = RunError(
+                f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {first.id}: "
+                f"{first.reason}; correct the objective, then resume {self.folder}"
             )
+            note_traceback(error, self.folder, {trial.id for trial in recent})
+            raise error
         if len(trials) >= settings.evals:
             return "all evaluations were made"
         if self.used_up:
@@ -228,6 +282,30 @@ def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Pat
     stem = f"{''.join(c if c.isalnum() else '-' for c in name).strip('-')}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = (parent / f"{stem}{suffix}" for suffix in ("", *(f"-{i}" for i in range(1, 1000))))
     return next(path for path in candidates if not path.exists())
+
+
+def note_traceback(error: RunError, folder: Path, trial_ids: Container[int]) -> None:
+    """Add the traceback of the first of these trials that has one to the notes of an error."""
+    fails = [record for record in journals.read(folder) if record["type"] == "fail" and record["id"] in trial_ids]
+    for record in sorted(fails, key=lambda record: record["id"]):
+        if text := record.get("traceback"):
+            error.add_note(f"trial {record['id']} failed:\n{text}")
+            return
+
+
+def _with_how(record: Ending, outcome: Outcome) -> Ending:
+    """Add to the record of an outcome how the evaluation was made."""
+    if outcome.worker:
+        record["worker"] = outcome.worker
+    if outcome.attempts > 1:
+        record["attempts"] = outcome.attempts
+    if outcome.traceback:
+        record["traceback"] = outcome.traceback
+    return record
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _to_json(number: float) -> float | None:

@@ -16,6 +16,8 @@ from law_ray.utils.code import installed_folders, is_users
 
 MAX_REASON = 500
 """Characters that are kept of a failure's reason."""
+MAX_TRACEBACK, MAX_TRACEBACK_HEAD = 4_000, 1_000
+"""Characters that are kept of a failure's traceback, and how many of them at its beginning (heuristic)."""
 
 
 class Outcome(NamedTuple):
@@ -25,6 +27,14 @@ class Outcome(NamedTuple):
     standard_error: float = 0.0
     seconds: float = math.nan
     reason: str = ""
+    traceback: str = ""
+    """of what the objective raised, from the user's code on"""
+    worker: str = ""
+    """HOST-NODE/PID of the process that evaluated it, see `law_ray.driver.tasks`; empty where none did"""
+    attempts: int = 1
+    """how often it was submitted"""
+    printed: str = ""
+    """what the objective printed, or the end of that"""
 
 
 class Part(NamedTuple):
@@ -33,12 +43,20 @@ class Part(NamedTuple):
     value: Any = None
     seconds: float = math.nan
     reason: str = ""
+    traceback: str = ""
+    worker: str = ""
+    printed: str = ""
+
+    @property
+    def failure(self) -> Outcome:
+        """The outcome of an evaluation that failed with this part."""
+        return Outcome(seconds=self.seconds, reason=self.reason, traceback=self.traceback, worker=self.worker)
 
 
 def evaluate(objective: Callable[..., Any], permutation: IntArray, rng: np.random.Generator) -> Outcome:
     """Call objective(permutation) or objective(permutation, rng), see `takes_rng`, and check what it returns."""
     part = _call(lambda: objective, permutation, rng)
-    return Outcome(seconds=part.seconds, reason=part.reason) if part.reason else checked(part.value, part.seconds)
+    return part.failure if part.reason else checked(part.value, part.seconds)
 
 
 def evaluate_part(objective: Any, index: int, split: int, permutation: IntArray, rng: np.random.Generator) -> Part:
@@ -47,16 +65,21 @@ def evaluate_part(objective: Any, index: int, split: int, permutation: IntArray,
 
 
 def combine(objective: Any, parts: Sequence[Part]) -> Outcome:
-    """Return the outcome of an evaluation from all its parts; its seconds are those of the slowest."""
-    seconds = max(part.seconds for part in parts)
-    reason = next((part.reason for part in parts if part.reason), "")
-    if reason:
-        return Outcome(seconds=seconds, reason=reason)
-    try:
-        result = objective.combine([part.value for part in parts])
-    except (Exception, SystemExit) as error:
-        return Outcome(seconds=seconds, reason=_reason(error))
-    return checked(result, seconds)
+    """Return the outcome of an evaluation from its parts, all of them or those up to one that failed.
+
+    Its worker is that of the part that failed, else that of the slowest part; its seconds are those of the slowest.
+    """
+    slowest = max(parts, key=lambda part: part.seconds)
+    failed = next((part for part in parts if part.reason), None)
+    if failed is not None:
+        outcome = failed.failure
+    else:
+        try:
+            outcome = checked(objective.combine([part.value for part in parts]), slowest.seconds)
+        except (Exception, SystemExit) as error:
+            outcome = Outcome(reason=_reason(error), traceback=traceback_of(error))
+        outcome = outcome._replace(worker=slowest.worker)
+    return outcome._replace(seconds=slowest.seconds, printed="".join(part.printed for part in parts))
 
 
 def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng: np.random.Generator) -> Part:
@@ -65,8 +88,30 @@ def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng
         called = function()
         value = called(permutation.copy(), rng) if takes_rng(called) else called(permutation.copy())
     except (Exception, SystemExit) as error:
-        return Part(seconds=time.perf_counter() - start, reason=_reason(error))
+        return Part(seconds=time.perf_counter() - start, reason=_reason(error), traceback=traceback_of(error))
     return Part(value, time.perf_counter() - start)
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the traceback of an error as Python prints it, with its causes, from the user's first frame on.
+
+    It has at most MAX_TRACEBACK characters: the beginning and the end. Without a frame of the user it begins below the
+    function that caught the error. Empty for an error that Python cannot print.
+    """
+    try:
+        installed = installed_folders()
+        begin = error.__traceback__
+        while begin is not None and not is_users(begin.tb_frame.f_code.co_filename, installed):
+            begin = begin.tb_next
+        if begin is None and error.__traceback__ is not None:
+            begin = error.__traceback__.tb_next
+        text = "".join(traceback.format_exception(type(error), error, begin)).rstrip()
+    except Exception:
+        return ""
+    if len(text) <= MAX_TRACEBACK:
+        return text
+    gap = "\n...\n"
+    return text[:MAX_TRACEBACK_HEAD] + gap + text[len(gap) + MAX_TRACEBACK_HEAD - MAX_TRACEBACK :]
 
 
 def _reason(error: BaseException) -> str:

@@ -6,9 +6,11 @@ resume of the run adds a `resume`. A record counts once its newline is on disk, 
 anything is appended. One process holds a journal at a time, by an flock that is freed when the process dies.
 """
 
+import contextlib
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -85,6 +87,16 @@ def check_free(folder: Path) -> None:
         raise InputError(
             f"{folder} already holds a run: continue it with `law-ray resume {folder}` or give another folder"
         )
+
+
+def wait_until_free(folder: Path, seconds: float) -> None:
+    """Wait until no process holds the journal in `folder`, at most so long: a process that is killed frees it late."""
+    deadline = time.monotonic() + seconds
+    while (folder / NAME).exists() and time.monotonic() < deadline:
+        with contextlib.suppress(BlockingIOError), open(_path(folder), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return
+        time.sleep(0.05)
 
 
 def read(folder: Path) -> list[Record]:

@@ -6,9 +6,11 @@ Workers call the objective itself, its `split` and its `combine` (`law_ray.runs.
 import hashlib
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +23,7 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
 from law_ray.space.naming import Item, named_constraints
 from law_ray.trial import Trial
-from law_ray.utils.code import is_users
+from law_ray.utils.code import HOME, is_users
 from law_ray.utils.seeding import generator
 
 
@@ -44,10 +46,8 @@ class BlackBox:
     @classmethod
     def load(cls, name: str, options: Mapping[str, Any] | None = None) -> Self:
         """Load an objective by name, such as "nml:sachs" or "path/to/file.py:cost"."""
-        from objectives import load  # here and in `known_objectives` alone the library knows its built-in objectives
-
         options = dict(options or {})
-        return cls(load(name, **options), {"name": name, "options": options})
+        return cls(built_in().load(name, **options), {"name": name, "options": options})
 
     @classmethod
     def from_record(cls, record: ObjectiveRecord) -> Self:
@@ -74,8 +74,14 @@ class BlackBox:
             "folder": os.getcwd(),
             "launch": launch,
             "prior_mean": self.prior_mean is not None,
-            "noisy": takes_rng(self.objective),
+            "noisy": self.is_noisy,
+            "item_names": None if self.item_names is None else [str(name) for name in self.item_names],
         }
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether values are noisy: as the objective's `noisy` says, or else whether it takes a generator."""
+        return bool(getattr(self.objective, "noisy", takes_rng(self.objective)))
 
     @property
     def fingerprint(self) -> str | None:
@@ -143,6 +149,13 @@ class BlackBox:
             found |= self.objective.explain(best.permutation.copy(), rng)
         return found
 
+    def drawing(self, best: Trial) -> dict[str, Any]:
+        """Return what the objective draws of the best trial, see `objectives.Objective`; empty if it draws nothing."""
+        if not hasattr(self.objective, "drawing"):
+            return {}
+        found: dict[str, Any] = self.objective.drawing(best.permutation.copy())
+        return found
+
     def write(self, best: Trial, folder: Path) -> tuple[Path, ...]:
         """Let the objective write its files about the best trial into the run folder, and return their paths."""
         if not hasattr(self.objective, "write"):
@@ -157,6 +170,28 @@ class BlackBox:
 
 def known_objectives() -> dict[str, str]:
     """Return the forms of name that `BlackBox.load` takes, each with a line on what it is."""
-    from objectives import families
+    return built_in().families()
 
-    return families()
+
+def built_in() -> ModuleType:
+    """Import the package `objectives` beside `law_ray`, and nothing else of that name. Only here the library knows it.
+
+    With `python -m`, in a script's folder and on Ray's workers, a user's own `objectives.py` comes first in sys.path.
+
+    Raises:
+        InputError: Another module of that name was imported before.
+    """
+    held = sys.modules.get("objectives")
+    if held is None:
+        sys.path.insert(0, str(HOME))
+        try:
+            import objectives
+        finally:
+            sys.path.remove(str(HOME))
+        return objectives
+    if not any(Path(folder).resolve() == HOME / "objectives" for folder in getattr(held, "__path__", ())):
+        raise InputError(
+            f"{getattr(held, '__file__', held)} hides the package objectives of law-ray, which loads objectives by "
+            "their names: rename that file, or pass the function itself"
+        )
+    return held

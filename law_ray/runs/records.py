@@ -20,7 +20,9 @@ class ObjectiveRecord(TypedDict):
     prior_mean: NotRequired[bool]
     """whether it has a prior mean; absent from older journals"""
     noisy: NotRequired[bool]
-    """whether it takes a generator, so that its values are noisy; absent from older journals"""
+    """whether its values are noisy; absent from older journals"""
+    item_names: NotRequired[list[str] | None]
+    """(n_items,) names of the items, if they have any; absent from older journals"""
 
 
 class RunRecord(TypedDict):
@@ -58,7 +60,18 @@ class AskRecord(TypedDict):
     trials: list[TrialRecord]
 
 
-class TellRecord(TypedDict):
+class Made(TypedDict):
+    """How an evaluation was made; absent from older journals."""
+
+    worker: NotRequired[str]
+    """HOST-NODE/PID of the process that made it; NODE is the beginning of the node's id in Ray"""
+    attempts: NotRequired[int]
+    """how often it was submitted, if more than once"""
+    traceback: NotRequired[str]
+    """of what the objective raised, from the user's code on"""
+
+
+class TellRecord(Made):
     """The value of a trial."""
 
     type: Literal["tell"]
@@ -69,7 +82,7 @@ class TellRecord(TypedDict):
     seconds: float | None
 
 
-class FailRecord(TypedDict):
+class FailRecord(Made):
     """A trial that has no value."""
 
     type: Literal["fail"]
@@ -88,7 +101,7 @@ class AskAgainRecord(TypedDict):
     """pairs of a trial's id and the number of the repeat, from 1"""
 
 
-class TellAgainRecord(TypedDict):
+class TellAgainRecord(Made):
     """The outcome of a repeated evaluation; the value is null if it failed."""
 
     type: Literal["tell again"]
@@ -108,4 +121,12 @@ class ResumeRecord(TypedDict):
     evals: int
 
 
-Record = RunRecord | AskRecord | TellRecord | FailRecord | AskAgainRecord | TellAgainRecord | ResumeRecord
+class EndRecord(TypedDict):
+    """The run ended; a later resume may continue it. Absent after a crash, and from older journals."""
+
+    type: Literal["end"]
+    time: float
+    reason: str
+
+
+Record = RunRecord | AskRecord | TellRecord | FailRecord | AskAgainRecord | TellAgainRecord | ResumeRecord | EndRecord

@@ -66,15 +66,21 @@ def _standings(
     told = [trial for trial in trials if trial.state == "told"]
     sign = -1.0 if maximize else 1.0
     finalists = sorted(told, key=lambda trial: sign * trial.value)[:N_FINALISTS]
-    scores = [_score(trial, repeats.get(trial.id, ())) for trial in finalists]
+    scores = [score(trial, repeats.get(trial.id, ())) for trial in finalists]
     values, errors = np.array(scores).reshape(-1, 2).T
     return [trial.id for trial in finalists], values, errors, probabilities_of_the_least(sign * values, errors)
 
 
-def _score(trial: Trial, repeats: Sequence[Repeat]) -> tuple[float, float]:
+def score(trial: Trial, repeats: Sequence[Repeat]) -> tuple[float, float]:
+    """Return the mean of a trial's repeats with its standard error, or its first value where no repeat has one."""
+    return mean(repeats) or (trial.value, trial.standard_error)
+
+
+def mean(repeats: Sequence[Repeat]) -> tuple[float, float] | None:
+    """Return the mean of the repeats that have a value, and its standard error; None if there is none."""
     good = [repeat for repeat in repeats if math.isfinite(repeat.value)]
     if not good:
-        return trial.value, trial.standard_error
+        return None
     values, errors = np.array(good).T
     return float(values.mean()), float(np.sqrt((errors**2).sum())) / len(good)
 

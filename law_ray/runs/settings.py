@@ -23,6 +23,9 @@ WHAT, HOW, HOW_LONG, ON_WHAT, WHERE = (
     "Where to store it",
 )
 
+MODES = ("sync", "async")
+"""The values of the option `mode`."""
+
 Check = Callable[[str, Any], None]
 """(name, value) -> None; raises InputError"""
 
@@ -49,7 +52,7 @@ _amount = _require(lambda v: _is_number(v) and 0 <= v < math.inf, "give how much
 _finite = _require(lambda v: _is_number(v) and math.isfinite(v), "give a finite number")
 _repeats = _require(lambda v: isinstance(v, int) and v >= 0, "give a number of evaluations, 0 for none")
 _mode = _require(
-    lambda v: v in ("sync", "async"),
+    lambda v: v in MODES,
     "give sync, for batches, or async, to refill each free CPU at once; to maximise, set maximize=True",
 )
 

@@ -2,9 +2,10 @@
 
 import os
 import sysconfig
-from importlib.util import find_spec
 from pathlib import Path
 
+HOME = Path(__file__).resolve().parents[2]
+"""The folder that our packages share, of a checkout or of an installation."""
 OUR_PACKAGES = ("law_ray", "objectives")
 """Every node has them installed, though this machine may use a checkout."""
 
@@ -20,5 +21,5 @@ def is_users(file: str, installed: tuple[str, ...] | None = None) -> bool:
 def installed_folders() -> tuple[str, ...]:
     """Return the folders of the installed packages and of this project; each ends with a separator."""
     installed = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
-    ours = [str(Path(spec.origin).parent) for name in OUR_PACKAGES if (spec := find_spec(name)) and spec.origin]
+    ours = [str(HOME / name) for name in OUR_PACKAGES]  # not where Python finds them: a user's file may have the name
     return tuple({os.path.join(os.path.realpath(folder), "") for folder in [*installed, *ours]})

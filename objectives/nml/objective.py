@@ -17,7 +17,7 @@ from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, IntArray
 from objectives.nml.data import bif
 from objectives.nml.data.knowledge import Edges, Tiers, read_knowledge
-from objectives.nml.data.rules import Bins, States
+from objectives.nml.data.rules import Bins, Columns, States
 from objectives.nml.data.tables import Table, read_table
 from objectives.nml.graphs.structure import dag_from_order, equivalence_key, structural_hamming_distance
 from objectives.nml.regret import importance
@@ -47,7 +47,8 @@ class NML:
     second. A pickle has one byte per cell of the table.
 
     Args:
-        data: a DataFrame, the path of a .csv or .parquet file, or a Table.
+        data: a DataFrame, the path of a .csv, .tsv or .parquet file, or a Table, for which the options from `bins` to
+            `encoding` are left out.
         score: "nml", the likelihood plus the accurate regret (`objectives.nml.regret.importance`); "nml-uniform", the
             paper's estimate from uniform data sets; or a decomposable score (`objectives.nml.scores.decomposable`):
             "bic", "fnml", "qnml", "bdeu".
@@ -62,6 +63,10 @@ class NML:
         target_se: the standard error, in nats, that "nml" reaches if n_samples is not given; by default 0.1.
         bins: how to bin columns, see `objectives.nml.data.tables.read_table`.
         states: the declared states of columns, see there.
+        columns: the columns to use, see there.
+        drop: the columns to leave out, see there.
+        sep: what separates the columns of a text file, by default found in it; see there.
+        encoding: how a text file encodes its characters, by default UTF-8; see there.
         required: edges that the network must have, see `objectives.nml.data.knowledge.read_knowledge`.
         forbidden: edges that it cannot have, see there.
         tiers: groups of columns, in an order against which no edge goes, see there.
@@ -83,12 +88,17 @@ class NML:
         target_se: float | None = None,
         bins: Bins | None = None,
         states: States | None = None,
+        columns: Columns | None = None,
+        drop: Columns | None = None,
+        sep: str | None = None,
+        encoding: str | None = None,
         required: Edges | None = None,
         forbidden: Edges | None = None,
         tiers: Tiers | None = None,
     ) -> None:
         _check(score, edges, max_parents, n_samples, target_se)
-        self.table = data if isinstance(data, Table) else read_table(data, bins, states)
+        how = {"bins": bins, "states": states, "columns": columns, "drop": drop, "sep": sep, "encoding": encoding}
+        self.table = _table(data, {name: value for name, value in how.items() if value is not None})
         self.score = score
         self.n_samples = n_samples
         self.target_se = target_se
@@ -133,6 +143,13 @@ class NML:
     def constraints(self) -> dict[str, Any]:
         """The orderings that required edges and tiers allow."""
         return {"before": self.knowledge.precedences()}
+
+    unit = "nats"
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the value is estimated by sampling."""
+        return self.score in ("nml", "nml-uniform")
 
     def __call__(self, permutation: IntArray, rng: np.random.Generator) -> float | tuple[float, float]:
         """Return the total of an ordering in nats, with its standard error if the score is "nml".
@@ -255,6 +272,15 @@ class NML:
             return [edges]
         bif.write(self.table, dag, model)
         return [edges, model]
+
+
+def _table(data: "Table | pd.DataFrame | str | Path", how: Mapping[str, Any]) -> Table:
+    """Return the data as a table, read by the options `how` of `read_table`."""
+    if not isinstance(data, Table):
+        return read_table(data, **how)
+    if how:
+        raise InputError(f"{data.name} is a table of discrete columns already: leave {', '.join(how)} out")
+    return data
 
 
 def _check(score: str, edges: str, max_parents: int | None, n_samples: int | None, target_se: float | None) -> None:

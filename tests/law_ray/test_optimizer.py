@@ -638,26 +638,32 @@ def test_without_a_value_there_is_no_best(opt):
         _ = opt.best
 
 
+COLUMNS = ["id", "round", "permutation", "value", "state", "seconds", "standard_error"]
+
+
 def test_history_has_one_row_a_trial_with_the_contracts_columns():
     opt = Optimizer(4, n_init=3)
     opt.add([[3, 2, 1, 0]], [7])
     trials = opt.ask(3)
-    opt.tell(2, -1.5, seconds=0.25)
+    opt.tell(2, -1.5, 0.5, seconds=0.25)
     opt.fail(3, "broken", seconds=4.0)
     trials += opt.ask(1)
     history = opt.history
-    assert list(history.columns) == ["id", "round", "permutation", "value", "state", "seconds"]
+    assert list(history.columns) == COLUMNS
     assert history["id"].tolist() == [0, 1, 2, 3, 4]
     assert history["round"].tolist() == [-1, 0, 0, 0, 1]
     assert history["permutation"].tolist() == [(3, 2, 1, 0), *rows(trials)]
     assert history["state"].tolist() == ["added", "pending", "told", "failed", "pending"]
     np.testing.assert_array_equal(history["value"], [7.0, math.nan, -1.5, math.nan, math.nan])
     np.testing.assert_array_equal(history["seconds"], [math.nan, math.nan, 0.25, 4.0, math.nan])
+    assert history["standard_error"].tolist() == [0, 0, 0.5, 0, 0]
 
 
 def test_history_of_nothing_has_the_contracts_columns(opt):
-    assert list(opt.history.columns) == ["id", "round", "permutation", "value", "state", "seconds"]
+    assert list(opt.history.columns) == COLUMNS
     assert len(opt.history) == 0
+    opt.add([list(range(opt.n_items))], [1.0])
+    assert opt.history.dtypes.equals(Optimizer(3).history.dtypes)
 
 
 # the package
@@ -943,12 +949,12 @@ def test_points_may_continue_the_round_of_the_last_ask():
     opt = Optimizer(5, Method(choose, "the first free orderings", None), n_init=3)
     tell_all(opt, opt.ask(3))
     rounds = []
-    for continue_round in (True, False, True, True, False):  # the first continues the initial design
+    for continue_round in (True, False, True, True, False):  # the first has no round to continue
         trials = opt.ask(2, continue_round)
         rounds.append({trial.round for trial in trials})
         tell_all(opt, trials)
-    assert rounds == [{0}, {1}, {1}, {1}, {2}]
-    assert continued == [(0, True), (1, False), (1, True), (1, True), (2, False)]
+    assert rounds == [{1}, {2}, {2}, {2}, {3}]
+    assert continued == [(1, False), (2, False), (2, True), (2, True), (3, False)]
 
 
 def test_up_to_a_batch_is_asked_within_the_budget_and_the_initial_design_is_one_batch():

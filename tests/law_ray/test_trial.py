@@ -58,3 +58,21 @@ def test_numbers_beyond_the_floats_are_not_finite():
     with pytest.raises(InputError, match="it is 1000"):
         finite("it", 10**400)
     assert finite("it", 10**300) == 1e300
+
+
+def test_a_trial_says_in_one_short_line_what_is_known_of_it():
+    assert repr(pending()) == "<Trial 3 of round 1, pending: 2, 0, 1>"
+    assert repr(pending().told(2, 0.5, 1.5)) == "<Trial 3 of round 1, told 2.00 ± 0.50: 2, 0, 1>"
+    assert repr(pending().failed("crashed", 0.5)) == "<Trial 3 of round 1, failed: 2, 0, 1>"
+    assert repr(Trial(0, -1, np.arange(2), "added", 0.1)) == "<Trial 0 of what was known, added 0.1: 0, 1>"
+    assert repr(Trial(0, 0, np.arange(2))) == "<Trial 0 of the initial design, pending: 0, 1>"
+    large = repr(Trial(0, 1, np.arange(1000)))
+    assert large.endswith(", ... (1000 items)>")
+    assert len(large) < 200
+
+
+def test_a_notebook_shows_a_trial_as_a_table_in_which_reasons_stay_text():
+    shown = pending().failed("ValueError: <script>alert('1')</script>", 0.5)._repr_html_()
+    assert "<td>failed: ValueError: &lt;script&gt;" in shown
+    assert "<script" not in shown
+    assert "<th scope='row'>value</th><td>2.00 ± 0.50</td>" in pending().told(2, 0.5, 1.5)._repr_html_()

@@ -48,6 +48,25 @@ def test_a_module_that_another_one_hides_must_be_named_by_its_file(
     assert load("json.py:f")(None) == 1
 
 
+def test_a_file_that_our_package_hides_is_used_by_its_path_and_named_by_every_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "objectives.py").write_text("def score(permutation):\n    return 5\n")
+    (tmp_path / "mine.py").write_text("from objectives import score\n")
+    monkeypatch.chdir(tmp_path)
+    assert load("objectives.py:score")(None) == 5
+    with pytest.raises(InputError, match=r"also names another module: give the path of your file, objectives\.py:sco"):
+        load("objectives:score")
+    with pytest.raises(InputError, match=r"importing mine\.py failed .*: rename objectives\.py, because law-ray has a"):
+        load("mine.py:score")
+    (tmp_path / "objectives.py").rename(tmp_path / "elsewhere.py")
+    (tmp_path / "objectives").mkdir()
+    (tmp_path / "objectives" / "cost.py").write_text("def score(permutation):\n    return 6\n")
+    with pytest.raises(InputError, match=r"give the path of your file, objectives/cost\.py:score"):
+        load("objectives.cost:score")
+    assert load("objectives/cost.py:score")(None) == 6
+
+
 @pytest.mark.parametrize(
     ("text", "culprit"),
     [

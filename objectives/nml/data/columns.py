@@ -1,7 +1,7 @@
 """From a column of data to a discrete variable: its states, observed, declared or binned, and the code of every row."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +18,91 @@ _EXACT = 2.0**53  # below it, floats represent every integer
 _TOO_LARGE = np.finfo(np.float64).max / 2  # differences between smaller numbers are finite
 
 
+class ColumnError(InputError):
+    """A column that cannot be used as a discrete variable.
+
+    Args:
+        column: its name.
+        problem: what is wrong with it, after its name: "is continuous".
+        remedy: what the user can do.
+        option: the option that mends it in any case, "bins" or "drop", if there is one.
+    """
+
+    def __init__(self, column: str, problem: str, remedy: str, option: str = "") -> None:
+        super().__init__(f"column {column!r} {problem}: {remedy}")
+        self.column = column
+        self.problem = problem
+        self.remedy = remedy
+        self.option = option
+
+
+def all_bad(table: str, bad: Sequence[ColumnError]) -> InputError:
+    """Return one error, in one line, that names all columns of a table that cannot be used, and what mends them."""
+    if len(bad) == 1:
+        return bad[0]
+    by_problem: dict[str, list[ColumnError]] = {}
+    for each in bad:
+        by_problem.setdefault(each.problem, []).append(each)
+    problems = "; ".join(_together(columns) for columns in by_problem.values())
+    binned = {each.column: 5 for each in bad if each.option == "bins"}
+    dropped = [each.column for each in bad if each.option == "drop"]
+    options = [f"bins={_as_text(binned, [f'{name}=5' for name in binned])!r}"] * bool(binned)
+    options += [f"drop={_as_text(dropped, dropped)!r}"] * bool(dropped)
+    remedy = f": mend them with {' and '.join(options)}, for example" if options else ""
+    return InputError(f"{len(bad)} columns of {table} cannot be used: {problems}{remedy}")
+
+
+def _together(columns: Sequence[ColumnError]) -> str:
+    """Say what is wrong with columns that have the same problem, and the remedy where no option mends it."""
+    verb, rest = columns[0].problem.split(" ", 1)
+    if len(columns) > 1:
+        verb = {"is": "are", "has": "have", "holds": "hold", "falls": "fall"}[verb]
+    remedy = "" if columns[0].option else f" ({columns[0].remedy})"
+    return f"{', '.join(repr(each.column) for each in columns)} {verb} {rest}{remedy}"
+
+
+def _as_text(whole: Any, terms: Sequence[str]) -> Any:
+    """Return the terms as the command line takes them, or `whole` if a name holds a comma, which only Python takes."""
+    return whole if any("," in term for term in terms) else ",".join(terms)
+
+
+def check_states(name: str, states: Sequence[str]) -> None:
+    """Refuse the states of a column unless there are at least two, all different.
+
+    Raises:
+        ColumnError: they are not.
+    """
+    if len(states) < 2:
+        raise ColumnError(name, "has one state only", "drop it, or declare its other states", "drop")
+    duplicate = first_duplicate(states)
+    if duplicate is not None:
+        raise ColumnError(name, f"has two states that both read {duplicate!r}", "rename one of them")
+
+
+def first_duplicate(values: Iterable[str]) -> str | None:
+    """Return the first value that came before, if there is one."""
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
 def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str, ...], IntArray]:
     """Return the states of one column and the (rows,) index of every value among them.
 
     The rules are those of `objectives.nml.data.tables.read_table`.
 
     Raises:
-        InputError: in one line that names the column, if it cannot be used as a discrete variable.
+        ColumnError: in one line that names the column, if it cannot be used as a discrete variable.
     """
+    states, codes = _read(name, column, rules)
+    check_states(name, states)
+    return states, codes
+
+
+def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str, ...], IntArray]:
     import pandas as pd
 
     kind = pd.api.types.infer_dtype(column)
@@ -33,21 +110,22 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
         kind, column = _numbers(column)
     missing = column.isna().to_numpy()
     if missing.any():
-        raise InputError(
-            f"column {name!r} has {missing.sum()} missing value(s), the first in row {missing.argmax() + 1}: "
-            "drop those rows, or make missing a state of its own"
+        raise ColumnError(
+            name,
+            f"has {missing.sum()} missing value(s), the first in row {missing.argmax() + 1}",
+            "drop those rows, or make missing a state of its own, or drop the column",
+            "drop",
         )
     if kind not in ("string", "boolean", "integer", "floating", "categorical"):
-        held = f"{kind} values ({column.dtype})"
-        raise InputError(f"column {name!r} holds {held}: use strings, integers, booleans or a categorical")
+        problem = f"holds {kind} values ({column.dtype})"
+        raise ColumnError(name, problem, "use strings, integers, booleans or a categorical", "drop")
     declared = rules.states.get(name)
     continuous = kind == "floating" and declared is None
     n_bins = rules.bins.get(name, rules.continuous_bins if continuous else None)
     if n_bins is not None:
         return _bin(name, kind, column, n_bins)
     if continuous:
-        remedy = f"{name}=5"
-        raise InputError(f"column {name!r} is continuous: bin it, with bins={remedy!r} for example")
+        raise ColumnError(name, "is continuous", f"bin it, with bins={f'{name}=5'!r} for example", "bins")
     if kind == "categorical":
         observed, codes = column.cat.categories, column.cat.codes.to_numpy()
     else:
@@ -56,8 +134,10 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
     if declared is not None:
         return declared, _recode(name, codes, states, declared)
     if kind != "categorical" and len(states) > max(_MANY_STATES, len(codes) // 2):
-        remedy = f"group its values, or bin it with bins='{name}=5'" if kind == "integer" else "or group its values"
-        raise InputError(f"column {name!r} has {len(states)} states in {len(codes)} rows: drop it, {remedy}")
+        integer = kind == "integer"
+        remedy = f"group its values, or bin it with bins='{name}=5'" if integer else "or group its values"
+        problem = f"has {len(states)} states in {len(codes)} rows"
+        raise ColumnError(name, problem, f"drop it, {remedy}", "drop")
     return states, codes
 
 
@@ -79,19 +159,20 @@ def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[t
     import pandas as pd
 
     if kind not in ("integer", "floating"):
-        raise InputError(f"column {name!r} holds {kind} values, which cannot be binned: take it out of bins")
+        raise ColumnError(name, f"holds {kind} values, which cannot be binned", "take it out of bins")
     values = column.to_numpy(dtype=np.float64)
     large = np.abs(values) >= _TOO_LARGE
     if large.any():
         row = int(large.argmax())
-        raise InputError(f"column {name!r} has the value {values[row]} in row {row + 1}, too large to bin: correct it")
+        raise ColumnError(name, f"has the value {values[row]} in row {row + 1}, too large to bin", "correct it")
     if n_bins > len(values):
-        raise InputError(f"column {name!r} has {len(values)} rows for {n_bins} bins: choose fewer bins")
+        raise ColumnError(name, f"has {len(values)} rows for {n_bins} bins", "choose fewer bins")
     bins, edges = pd.qcut(values, n_bins, labels=False, retbins=True, duplicates="drop")
     if len(edges) < 3:
-        raise InputError(
-            f"column {name!r} falls into one bin of {n_bins}, because its values are too often the same: "
-            "choose more bins, group its values by hand, or drop it"
+        raise ColumnError(
+            name,
+            f"falls into one bin of {n_bins}, because too many of its values are equal",
+            "choose more bins, group its values by hand, or drop it",
         )
     for digits in range(6, 18):  # 17 digits distinguish any two floats
         texts = [f"{edge:.{digits}g}" for edge in edges + 0.0]  # + 0.0 turns -0.0 into 0.0
@@ -110,8 +191,10 @@ def _recode(name: str, codes: IntArray, observed: Sequence[str], declared: Seque
     outside = recoded < 0
     if outside.any():
         row = int(outside.argmax())
-        raise InputError(
-            f"column {name!r} has the value {observed[codes[row]]!r} in row {row + 1}, outside its declared states "
-            f"({listed(declared)}): declare it too, or correct the row"
+        raise ColumnError(
+            name,
+            f"has the value {observed[codes[row]]!r} in row {row + 1}, outside its declared states "
+            f"({listed(declared)})",
+            "declare it too, or correct the row",
         )
     return recoded

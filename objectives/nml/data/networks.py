@@ -25,7 +25,7 @@ def sample_network(name: str, n_rows: int = 10_000, seed: int = 0) -> Table:
         InputError: if the network is unknown, there are no rows or the seed is negative.
     """
     if name not in NETWORKS:
-        raise InputError(f"network {name!r} is unknown: choose {', '.join(NETWORKS)}, or pass a .csv or .parquet file")
+        raise InputError(f"network {name!r} is unknown: choose {', '.join(NETWORKS)}, or pass a file, such as data.csv")
     if n_rows < 1:
         raise InputError(f"n_rows={n_rows} leaves no data: choose at least 1")
     if seed < 0:

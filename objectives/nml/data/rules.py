@@ -13,6 +13,7 @@ from law_ray.errors import InputError
 
 Bins = int | str | Mapping[str, int]
 States = str | Path | Mapping[str, Iterable[Any]]
+Columns = str | Iterable[Any]
 
 
 class Rules(NamedTuple):
@@ -43,6 +44,23 @@ def read_rules(names: Sequence[str], bins: Bins | None, states: States | None) -
     for column in named_states:
         find_column(names, column, "states")
     return Rules(continuous_bins, named_bins, named_states)
+
+
+def kept_columns(names: Sequence[str], columns: Columns | None, drop: Columns | None) -> list[int]:
+    """Return the indices, ascending, of the columns that two options of `read_table` leave.
+
+    Raises:
+        InputError: if both are given, or one names an unknown column.
+    """
+    if columns is not None and drop is not None:
+        raise InputError("columns and drop are both given: keep one of the two")
+    option, given = ("drop", drop) if columns is None else ("columns", columns)
+    if given is None:
+        return list(range(len(names)))
+    chosen = [part.strip() for part in given.split(",")] if isinstance(given, str) else [str(each) for each in given]
+    for column in chosen:
+        find_column(names, column, option)
+    return [i for i, name in enumerate(names) if (name in chosen) == (option == "columns")]
 
 
 def find_column(names: Sequence[str], column: str, option: str) -> int:

@@ -1,7 +1,7 @@
 """The user's data as a table of discrete variables: from a DataFrame or a file, with binned and declared columns."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
-from objectives.nml.data.columns import read_column
-from objectives.nml.data.rules import Bins, States, read_rules
+from objectives.nml.data.columns import ColumnError, all_bad, check_states, first_duplicate, read_column
+from objectives.nml.data.files import TEXT, read_file
+from objectives.nml.data.rules import Bins, Columns, States, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
 
 if TYPE_CHECKING:
@@ -44,17 +45,13 @@ class Table:
     def _check(self) -> None:
         if len(self.names) < 2:
             raise InputError(f"{self.name} has {len(self.names)} column(s): a network needs at least two")
-        duplicate = _first_duplicate(self.names)
+        duplicate = first_duplicate(self.names)
         if duplicate is not None:
             raise InputError(f"column {duplicate!r} appears twice: give every column a name of its own")
         if len(self.codes) == 0:
             raise InputError(f"{self.name} has no rows: pass at least one")
         for name, states in zip(self.names, self.states, strict=True):
-            if len(states) < 2:
-                raise InputError(f"column {name!r} has one state only: drop it, or declare its other states")
-            duplicate = _first_duplicate(states)
-            if duplicate is not None:
-                raise InputError(f"column {name!r} has two states that both read {duplicate!r}: rename one of them")
+            check_states(name, states)
         check_codes(self.codes, self.cardinalities)
         if self.true_dag is not None and self.true_dag.shape != (len(self.names), len(self.names)):
             raise InputError(f"the true DAG has shape {self.true_dag.shape}: pass one row and one column per variable")
@@ -77,21 +74,17 @@ class Table:
         return (Table, (self.name, self.names, self.states, small, self.true_dag))
 
 
-def _first_duplicate(values: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
-
-
 def read_table(
     source: "str | Path | pd.DataFrame",
     bins: Bins | None = None,
     states: States | None = None,
+    *,
+    columns: Columns | None = None,
+    drop: Columns | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
 ) -> Table:
-    """Read a table of discrete columns from a pandas DataFrame, a .csv or a .parquet file.
+    """Read a table of discrete columns from a pandas DataFrame, a .csv, .tsv or .parquet file.
 
     The states of a column, whether numpy, pandas or pyarrow holds it:
     categorical: its categories, observed or not, in their order;
@@ -102,11 +95,10 @@ def read_table(
     A column of strings or integers is also refused, unless bins or states name it, if it has more than 100 different
     values and more than half as many as rows: they look like row numbers.
 
-    In a .csv file the first line names the columns and only an empty cell is missing: NA, None or nan are states like
-    any other. Cost: 1-2 s, and 260 MB besides the data, for 1,000,000 rows of 20 columns.
+    Cost: 1-2 s, and 260 MB besides the data, for 1,000,000 rows of 20 columns.
 
     Args:
-        source: a DataFrame, or the path of a file.
+        source: a DataFrame, or the path of a file (`objectives.nml.data.files.read_file`).
         bins: the number of bins of every continuous column, or a number for each column named, continuous or integer,
             as a mapping or as text such as "age=5,income=3". The edges are the sample's quantiles (`pandas.qcut`).
             Equal edges count once and a bin without a row is dropped, so ties can leave fewer bins, but at least two.
@@ -115,48 +107,62 @@ def read_table(
             categories of the column. A mapping from column to labels, text such as "smoker=no,yes;grade=a,b,c", or the
             path of a .json file that holds such a mapping. Values and labels match as text, a whole number without its
             ".0". Blanks around text are dropped; columns and labels that contain a separator need a mapping.
+        columns: the columns to use: their names in a list, or in a text, separated by commas. They stay in the order of
+            the table.
+        drop: the columns to leave out, instead of `columns`.
+        sep: what separates the columns of a text file, see `read_file`.
+        encoding: how it encodes its characters, see there.
 
     Raises:
-        InputError: in one line that names the column, for missing values, a single state, values outside the declared
-            states, or a repeated or empty name; and if a file is absent or cannot be read.
+        InputError: in one line that names every column with missing values, a single state or values that are not
+            discrete, and what mends it; a value outside the declared states; a repeated or empty name; or a file that
+            is absent or cannot be read.
     """
-    frame, name = _open(source)
-    names = tuple(str(column) for column in frame.columns)
-    if not all(column.strip() for column in names):
-        raise InputError(f"a column of {name} has no name: name it, or drop it if it numbers the rows")
+    frame, name = _open(source, sep, encoding)
+    kept = kept_columns([str(column) for column in frame.columns], columns, drop)
+    names = tuple(str(frame.columns[i]) for i in kept)
+    _check_names(name, names, kept)
+    if len(names) == 1 and len(frame.columns) == 1 and name.lower().endswith(TEXT):
+        raise InputError(f"{name} has 1 column, {names[0]!r}: give what separates its columns, sep=tab for example")
     if len(frame) == 0:
         raise InputError(f"{name} has no rows: pass at least one")
     rules = read_rules(names, bins, states)
     codes: NDArray[Any] = np.empty((len(frame), len(names)), dtype=np.int32, order="F")  # half a Table's memory
     labels: list[tuple[str, ...]] = []
+    bad: list[ColumnError] = []
     for i, column in enumerate(names):
-        column_labels, codes[:, i] = read_column(column, frame.iloc[:, i], rules)
-        labels.append(column_labels)
+        try:
+            column_labels, codes[:, i] = read_column(column, frame.iloc[:, kept[i]], rules)
+            labels.append(column_labels)
+        except ColumnError as error:
+            bad.append(error)
+    if bad:
+        raise all_bad(name, bad)
     return Table(name=name, names=names, states=tuple(labels), codes=codes)
 
 
-def _open(source: "str | Path | pd.DataFrame") -> "tuple[pd.DataFrame, str]":
+def _open(source: "str | Path | pd.DataFrame", sep: str | None, encoding: str | None) -> "tuple[pd.DataFrame, str]":
     """The data of a source, and a name for them."""
     import pandas as pd
 
-    if isinstance(source, pd.DataFrame):
-        return source, "table"
-    if not isinstance(source, str | Path):
+    if isinstance(source, str | Path):
+        return read_file(Path(source), sep, encoding), Path(source).name
+    if not isinstance(source, pd.DataFrame):
         raise InputError(f"data of type {type(source).__name__} is not a table: pass a DataFrame or a file's path")
-    path = Path(source)
-    if not path.is_file():
-        raise InputError(f"{path} does not exist: give the path of a .csv or .parquet file")
-    try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path), path.name
-        if path.suffix == ".csv":
-            header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False).iloc[0]
-            frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
-            if not isinstance(frame.index, pd.RangeIndex):
-                raise ValueError("its lines have more cells than its header")
-            frame.columns = header  # read_csv renames repeated and empty names; the checks must see them
-            return frame, path.name
-    except Exception as error:  # the parsers raise many types
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"{path} cannot be read ({reason[0]}): check that it is a {path.suffix} file") from error
-    raise InputError(f"{path} has the unknown extension {path.suffix!r}: pass .csv or .parquet")
+    if sep is not None or encoding is not None:
+        raise InputError(f"{'encoding' if sep is None else 'sep'} is for text files: leave it out for a DataFrame")
+    return source, "table"
+
+
+def _check_names(table: str, names: Sequence[str], places: Sequence[int]) -> None:
+    """Refuse names that are empty, repeated or in several lines; `places` are the columns' indices in the table."""
+    duplicate = first_duplicate(names)
+    for name, place in zip(names, places, strict=True):
+        if not name.strip():
+            raise InputError(
+                f"column {place + 1} of {table} has no name: name it, or leave it out by naming the others in columns"
+            )
+        if len(name.splitlines()) > 1:
+            raise InputError(f"the name of column {place + 1} of {table}, {name!r}, has a line break: rename it")
+        if name == duplicate:
+            raise InputError(f"column {name!r} appears twice in {table}: give every column a name of its own")

@@ -63,7 +63,7 @@ def test_a_stopped_run_can_be_resumed_and_its_name_is_free(tmp_path, joined):
 def test_it_goes_on_when_its_process_dies(tmp_path, joined):
     folder = start(tmp_path, "three", joined, evals=40, seconds="0.1")
     driver = ray.get_actor("three", NAMESPACE)
-    while ray.get(driver.status.remote())["evaluations"] < 12:
+    while ray.get(driver.status.remote()).evaluations < 12:
         time.sleep(0.1)
     ray.kill(driver, no_restart=False)
     assert detached.attach("three", joined, progress=False)[1] == "all evaluations were made"

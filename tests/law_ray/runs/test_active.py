@@ -99,7 +99,100 @@ def test_max_time_counts_from_the_start_of_this_process(tmp_path):
     assert run.stop_reason() == "the time was up"
 
 
-def test_two_whole_rounds_of_failures_end_the_run_with_the_last_reason(tmp_path):
+def test_a_choice_that_would_end_after_max_time_is_not_begun(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, max_time=1000.0))
+    run.seconds_of_asks = [1.0, 90.0]
+    for trial in run.ask(5):
+        run.enter(trial.id, Outcome(1.0))
+    run.began -= 900.0
+    assert run.stop_reason() is None  # there are 100 seconds
+    run.began -= 20.0
+    assert run.stop_reason() == "the time was up"
+    run.journal.close()
+    again = ActiveRun.resume(tmp_path / "run")
+    again.began -= 920.0
+    again.seconds_of_asks = [90.0]
+    assert again.stop_reason() is None  # it has no result yet, so it tries
+
+
+def test_an_asynchronous_run_lets_evaluations_end_for_which_no_choice_is_left(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", max_time=1000.0))
+    first, *others = run.refill(4)
+    run.enter(first.id, Outcome(1.0))
+    run.seconds_of_asks = [90.0]
+    run.began -= 950.0
+    for trial in others:
+        assert (run.refill(11), run.stop_reason()) == ([], None)
+        run.enter(trial.id, Outcome(1.0))
+    assert run.stop_reason() == "the time was up"
+
+
+def test_a_resumed_run_knows_how_long_the_last_choices_took(tmp_path):
+    run = started(tmp_path / "run")
+    work(run, limit=20)
+    run.journal.close()
+    asks = [record["seconds"] for record in journal.read(tmp_path / "run") if record["type"] == "ask"]
+    assert run.seconds_of_asks == ActiveRun.resume(tmp_path / "run").seconds_of_asks == asks[1:]
+    assert len(asks) == 4
+
+
+def test_the_journal_says_how_an_evaluation_was_made(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, reevaluations=9))
+    told, failed, *others = run.ask(5)
+    run.enter(told.id, Outcome(1.0, 0.5, worker="a-12ab/7"))
+    run.enter(failed.id, Outcome(reason="broken", traceback="Traceback\nbroken", worker="b-34cd/8", attempts=2))
+    for trial in others:
+        run.enter(trial.id, Outcome(1.0, 0.5))
+    (again, _), *_ = run.ask_again()
+    run.enter_again(again.id, Outcome(reason="lost", worker="c-56ef/9", attempts=3))
+    made = [
+        {name: record[name] for name in ("worker", "attempts", "traceback") if name in record}
+        for record in journal.read(tmp_path / "run")
+        if record["type"] in ("tell", "fail", "tell again")
+    ]
+    assert made == [
+        {"worker": "a-12ab/7"},
+        {"worker": "b-34cd/8", "attempts": 2, "traceback": "Traceback\nbroken"},
+        *({} for _ in others),
+        {"worker": "c-56ef/9", "attempts": 3},
+    ]
+
+
+def test_what_a_run_does_is_logged(tmp_path, caplog):
+    with caplog.at_level("DEBUG", "law_ray"):
+        run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est", evals=15))
+        values = iter([*range(13, 0, -1), None, 7])
+        while run.stop_reason() is None:
+            for trial in run.pending or run.ask(5):
+                value = next(values)
+                run.enter(
+                    trial.id, Outcome(value) if value else Outcome(reason="broken", traceback="Traceback\nbroken")
+                )
+    by_level = {level: [r.getMessage() for r in caplog.records if r.levelname == level] for level in ("INFO", "DEBUG")}
+    chosen = [line for line in by_level["INFO"] if "chosen" in line]
+    assert [line.split(" chosen")[0] for line in chosen] == ["round 0: 10 orderings", "round 1: 5 orderings"]
+    assert [line for line in by_level["INFO"] if line not in chosen] == [
+        "round 0: all evaluations have ended, the best value is 4",
+        "trial 13 failed: broken\nTraceback\nbroken",
+        "round 1: all evaluations have ended, the best value is 1",
+    ]
+    (model,) = [line for line in by_level["DEBUG"] if "model" in line]
+    assert model == f"round 1: the fitted model is {run.optimizer.model.to_record()}"
+
+
+def test_the_first_traceback_of_the_failures_that_ended_a_run_is_in_the_notes(tmp_path):
+    run = started(tmp_path / "run")
+    for trial in run.ask(5):
+        run.enter(trial.id, Outcome(reason=f"reason {trial.id}", traceback="" if trial.id < 3 else f"trace {trial.id}"))
+    for trial in run.ask(5):
+        run.enter(trial.id, Outcome(reason="later"))
+    with pytest.raises(RunError, match=r"the last 15 evaluations, .* trial 0: reason 0; correct") as ended:
+        run.stop_reason()
+    assert "\n" not in str(ended.value)
+    assert ended.value.__notes__ == ["trial 3 failed:\ntrace 3"]
+
+
+def test_two_whole_rounds_of_failures_end_the_run_with_their_reason(tmp_path):
     run = started(tmp_path / "run")
 
     def broken(permutation):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from law_ray.runs.evaluation import MAX_REASON, evaluate, takes_rng
+from law_ray.runs.evaluation import MAX_REASON, MAX_TRACEBACK, Outcome, Part, combine, evaluate, takes_rng
 
 PERMUTATION = np.array([2, 0, 1])
 
@@ -107,3 +107,84 @@ def test_other_parameters_are_left_alone():
     assert not takes_rng(lambda permutation, *rest: 0)
     assert not takes_rng(max)
     assert evaluate(lambda p, scale=2.0: scale, PERMUTATION, np.random.default_rng(0)).value == 2.0
+
+
+def looked_up(machine):
+    return {}[machine]
+
+
+def traceback_from(objective):
+    return evaluate(objective, PERMUTATION, np.random.default_rng(0)).traceback
+
+
+def test_the_traceback_begins_with_the_users_code_and_has_the_causes():
+    def raises(permutation):
+        try:
+            looked_up("machine 3")
+        except KeyError as error:
+            raise ValueError("bad machine") from error
+
+    text = traceback_from(raises)
+    cause, told = text.split("\n\nThe above exception was the direct cause of the following exception:\n\n")
+    for part, last in ((cause, "KeyError: 'machine 3'"), (told, "ValueError: bad machine")):
+        assert part.splitlines()[0] == "Traceback (most recent call last):"
+        assert part.splitlines()[-1] == last
+    assert f"line {looked_up.__code__.co_firstlineno + 1}, in looked_up" in cause
+    assert "test_evaluation.py" in told.splitlines()[1]
+    assert "evaluation.py" not in text.replace("test_evaluation.py", "")  # no frame of ours
+
+
+def test_an_error_raised_in_no_code_of_the_user_has_a_traceback_too():
+    assert traceback_from(math.sqrt).splitlines()[-1].startswith("TypeError")
+
+
+def test_a_long_traceback_keeps_its_beginning_and_its_end():
+    def raises(permutation):
+        raise ValueError("x" * 10_000 + " the end")
+
+    text = traceback_from(raises)
+    assert len(text) == MAX_TRACEBACK
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert text.endswith("x the end")
+
+
+def test_an_error_that_cannot_be_printed_fails_alone():
+    class ShyError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+        __repr__ = __str__
+        __notes__ = property(__str__)
+
+    def raises(permutation):
+        raise ShyError from ShyError()
+
+    outcome = evaluate(raises, PERMUTATION, np.random.default_rng(0))
+    assert outcome.reason.startswith("ShyError: it cannot be shown")
+    assert isinstance(outcome.traceback, str)
+
+
+class Halves:
+    """Combines its parts by their sum, unless `flawed`."""
+
+    def __init__(self, flawed=False):
+        self.flawed = flawed
+
+    def combine(self, values):
+        return sum(values) if not self.flawed else looked_up("sum")
+
+
+def test_parts_are_of_the_slowest_worker_and_their_prints_are_put_together():
+    parts = [Part(1.0, 2.0, worker="a/1", printed="one\n"), Part(2.0, 1.0, worker="b/2", printed="two\n")]
+    assert combine(Halves(), parts) == Outcome(3.0, 0.0, 2.0, worker="a/1", printed="one\ntwo\n")
+    failed = combine(Halves(flawed=True), parts)
+    assert (failed.worker, failed.seconds) == ("a/1", 2.0)
+    assert failed.reason.startswith("KeyError: 'sum'")
+    assert "in looked_up" in failed.traceback
+
+
+def test_a_part_that_fails_is_the_outcome():
+    parts = [Part(1.0, 2.0, worker="a/1"), Part(None, 1.0, "broken", "Traceback", "b/2", "two\n")]
+    outcome = combine(Halves(), parts)
+    assert outcome[2:] == (2.0, "broken", "Traceback", "b/2", 1, "two\n")
+    assert math.isnan(outcome.value)

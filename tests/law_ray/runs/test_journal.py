@@ -1,5 +1,7 @@
 import json
 import multiprocessing
+import threading
+import time
 
 import pytest
 
@@ -105,3 +107,14 @@ def test_a_record_with_a_number_json_does_not_know_is_never_written(folder):
     with Journal(folder) as log, pytest.raises(ValueError, match="not JSON compliant"):
         log.append({"type": "tell", "value": float("nan")})
     assert len(journal.read(folder)) == 4
+
+
+def test_a_journal_is_waited_for_until_its_process_lets_go_of_it(tmp_path):
+    journal.wait_until_free(tmp_path, 100.0)  # there is none
+    held = journal.Journal.create(tmp_path, RUN)
+    begun = time.monotonic()
+    journal.wait_until_free(tmp_path, 0.2)
+    assert time.monotonic() - begun >= 0.2
+    threading.Timer(0.2, held.close).start()
+    journal.wait_until_free(tmp_path, 100.0)
+    journal.Journal(tmp_path).close()

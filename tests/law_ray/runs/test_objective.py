@@ -2,16 +2,22 @@
 
 import functools
 import hashlib
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from law_ray.driver.serialization import dumps
 from law_ray.errors import InputError, RunError
 from law_ray.optimizer import Trial
 from law_ray.runs.objective import BlackBox
 from law_ray.space.constraints import Constraints
 from law_ray.utils.seeding import generator
+from objectives.qap import QAP
 
 pytestmark = pytest.mark.usefixtures("clean_imports")
 
@@ -195,6 +201,7 @@ def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(
         "launch": "one",
         "prior_mean": False,
         "noisy": False,
+        "item_names": None,
     }
     monkeypatch.chdir(tmp_path)
     again = BlackBox.from_record(record)
@@ -206,6 +213,13 @@ def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(
 def test_an_objective_that_takes_a_generator_is_noisy():
     assert BlackBox(lambda permutation, rng: rng.normal()).to_record(launch="")["noisy"]
     assert not BlackBox(lambda permutation: 1.0).to_record(launch="")["noisy"]
+
+
+def test_the_names_of_the_items_are_stored_as_text():
+    box = BlackBox(Complete())
+    assert box.to_record(launch="")["item_names"] == ["load", "heat", "alarm"]
+    box.item_names = np.array([10, 20, 30])
+    assert json.loads(json.dumps(box.to_record(launch="")))["item_names"] == ["10", "20", "30"]
 
 
 def test_an_objective_given_in_python_cannot_be_found_from_its_record():
@@ -228,3 +242,65 @@ def test_changed_code_is_warned_of():
     record = BlackBox(Complete()).to_record(launch="") | {"code": "other"}
     with pytest.warns(UserWarning, match="the code of complete has changed since the run began; old values stay"):
         BlackBox(Complete()).check_same(record, Path("run"))
+
+
+def in_a_folder_with_a_file_of_our_name(folder, script):
+    """Run a script from a user's folder that has an objectives.py, and return what it prints."""
+    (folder / "objectives.py").write_text("def score(permutation):\n    return float(permutation[0])\n")
+    (folder / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_users_file_objectives_does_not_hide_the_built_in_ones(tmp_path):
+    printed = in_a_folder_with_a_file_of_our_name(
+        tmp_path,
+        "import sys\n"
+        "from law_ray.runs.objective import BlackBox\n"
+        "before = list(sys.path)\n"
+        "print(BlackBox.load('objectives.py:score').objective([3, 0]))\n"
+        "from objectives import families\n"
+        "from objectives.nml import NML\n"
+        "print(len(families()) > 5, NML.__name__, [p for p in sys.path if p not in before and p != sys.path[0]])\n",
+    )
+    assert printed == ["3.0", "True NML []"]
+
+
+def test_one_that_was_imported_before_is_named_by_the_error_and_is_the_users_code(tmp_path):
+    printed = in_a_folder_with_a_file_of_our_name(
+        tmp_path,
+        "import objectives\n"
+        "from law_ray.driver.serialization import dumps, loads\n"
+        "from law_ray.errors import InputError\n"
+        "from law_ray.runs.objective import BlackBox\n"
+        "from law_ray.utils.code import is_users\n"
+        "try:\n"
+        "    BlackBox.load('nml:sachs')\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+        "print(is_users(objectives.__file__), is_users(__file__))\n"
+        "open('pickled', 'wb').write(dumps(objectives.score))\n",
+    )
+    assert printed == [
+        f"{tmp_path / 'objectives.py'} hides the package objectives of law-ray, which loads objectives by their names: "
+        "rename that file, or pass the function itself",
+        "True True",
+    ]
+    elsewhere = "from law_ray.driver.serialization import loads\nprint(loads(open({!r}, 'rb').read())([4, 0]))\n"
+    code = elsewhere.format(str(tmp_path / "pickled"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "4.0\n", done.stderr  # its code travels with it
+
+
+def test_on_a_worker_with_the_users_folder_first_a_built_in_objective_is_found(tmp_path):
+    rng = np.random.default_rng(0)
+    built_in = QAP("qap:small", None, *rng.integers(0, 9, (2, 4, 4)).astype(float))
+    (tmp_path / "pickled").write_bytes(dumps(built_in))
+    printed = in_a_folder_with_a_file_of_our_name(
+        tmp_path,
+        "from law_ray.driver.serialization import loads\nprint(loads(open('pickled', 'rb').read())([2, 0, 1, 3]))\n",
+    )
+    assert printed == [str(built_in(np.array([2, 0, 1, 3])))]

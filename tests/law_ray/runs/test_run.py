@@ -68,7 +68,6 @@ def test_the_trials_are_those_of_the_records():
     assert math.isnan(trials[0].seconds)
     assert [trial.id for trial in run.ended] == [0, 2]
     assert run.best.id == 2
-    assert run.history.equals(run.optimizer.history)
 
 
 def test_failures_are_in_the_order_in_which_they_happened():
@@ -247,15 +246,48 @@ def test_a_run_can_be_read_while_it_is_written(tmp_path):
     assert len(law_ray.load(tmp_path / "run").ended) == 20
 
 
-def test_plots_go_into_the_run_folder_or_where_they_are_wanted(tmp_path):
+def test_the_page_and_figures_for_papers_go_where_they_are_wanted(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est"))
     work(run)
     read = law_ray.load(tmp_path / "run")
-    assert read.plot_convergence() == tmp_path / "run" / "convergence.png"
-    assert read.plot_information_gain(tmp_path / "gain.png") == tmp_path / "gain.png"
-    for path in (tmp_path / "run" / "convergence.png", tmp_path / "gain.png"):
-        assert imread(path).std() > 0.01
-    random = started(tmp_path / "random", QUICK)
-    work(random)
-    with pytest.raises(InputError, match="random has no fitted model: choose a method with a model"):
-        random.plot_information_gain()
+    for plot, name in ((read.plot_convergence, "curve.png"), (read.plot_information_gain, "gain.png")):
+        assert plot(tmp_path / name) == tmp_path / name
+        assert imread(tmp_path / name).std() > 0.01
+    assert read.write_page() == tmp_path / "run" / "report.html"
+    assert read.write_page(tmp_path / "page.html", displacement).stat().st_size > 100_000
+
+
+@pytest.mark.parametrize(
+    "plot", ["convergence", "precedence", "neighbours", "positions", "rounds", "predictions", "time_line"]
+)
+def test_plots_are_figures_of_plotly(tmp_path, plot):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est"))
+    work(run)
+    figure = getattr(law_ray.load(tmp_path / "run"), f"plot_{plot}")()
+    assert type(figure).__name__ == "Figure"
+    assert len(figure.data) > 0
+
+
+def test_what_cannot_be_drawn_yet_is_refused(tmp_path):
+    run = started(tmp_path / "run", QUICK)  # random
+    with pytest.raises(InputError, match="no evaluation has a value yet"):
+        law_ray.load(tmp_path / "run").plot_convergence()
+    with pytest.raises(InputError, match="no evaluation has ended yet"):
+        law_ray.load(tmp_path / "run").plot_time_line()
+    work(run)
+    read = law_ray.load(tmp_path / "run")
+    for plot in (read.plot_rounds, read.plot_predictions, lambda: read.plot_information_gain(tmp_path / "gain.png")):
+        with pytest.raises(InputError, match="run has no fitted model: choose a method with a model"):
+            plot()
+
+
+def test_a_run_tells_why_it_ended_until_it_is_resumed(tmp_path):
+    run = started(tmp_path, QUICK)
+    reason = work(run)
+    run.end(reason)
+    assert law_ray.load(tmp_path).end_reason == reason == "all evaluations were made"
+    assert "all evaluations were made" in repr(law_ray.load(tmp_path))
+    run.journal.close()
+    again = ActiveRun.resume(tmp_path, evals=30)
+    assert again.end_reason == ""
+

@@ -67,7 +67,7 @@ def test_an_option_is_described_in_the_docstring_and_in_the_help(name):
 
 
 def test_minimize_takes_no_other_options():
-    own = {"objective", "n_items", "start", "out", "address", "progress"}
+    own = {"objective", "n_items", "start", "out", "address", "progress", "callbacks"}
     assert set(inspect.signature(law_ray.minimize).parameters) == own | options().keys()
 
 

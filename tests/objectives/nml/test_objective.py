@@ -270,6 +270,22 @@ def test_load_reads_networks_and_files_with_options_as_text(tmp_path: Path) -> N
     assert load(f"nml:{tmp_path / 'data.csv'}", max_parents="1", target_se="0.5").max_parents == 1
 
 
+def test_load_reads_a_part_of_a_text_file_of_any_kind(tmp_path: Path) -> None:
+    part = FRAME[["colour", "size", "on"]]
+    path = tmp_path / "data.tsv"
+    FRAME.assign(note="é").to_csv(path, index=False, sep="#", encoding="latin-1")
+    how = {"sep": "#", "encoding": "latin-1"}
+    expected = NML(part, n_samples=30).fingerprint
+    assert load(f"nml:{path}", n_samples="30", drop="note, grade", **how).fingerprint == expected
+    assert load(f"nml:{path}", n_samples="30", columns="size,colour,on", **how).fingerprint == expected
+    assert NML(path, n_samples=30, columns=["on", "size", "colour"], **how).fingerprint == expected
+
+
+def test_options_that_read_a_table_are_refused_where_nothing_is_read() -> None:
+    with pytest.raises(InputError, match="sachs is a table of discrete columns already: leave bins, drop out"):
+        load("nml:sachs", n_rows="100", drop="Akt", bins="3")
+
+
 def test_a_worker_gets_the_same_value_and_imports_nothing_heavy(tmp_path: Path) -> None:
     permutation = rng(2).permutation(11)
     (tmp_path / "objective.pkl").write_bytes(cloudpickle.dumps(SACHS))

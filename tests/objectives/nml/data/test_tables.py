@@ -195,3 +195,89 @@ def test_a_pickle_is_small_and_complete() -> None:
     assert again.codes.dtype == np.int64
     assert not again.codes.flags.writeable
     np.testing.assert_array_equal(again.true_dag, table.true_dag)
+
+
+MIXED = pd.DataFrame(
+    {
+        "plain": np.arange(300) % 3,
+        "age": np.linspace(0, 1, 300),
+        "id": range(300),
+        "same": 1,
+        "gap": [None, *["x", "y", "z"] * 99, "x", None],
+        "pay": np.linspace(1, 2, 300),
+        "when": pd.Timestamp("2020-01-01"),
+        "other": np.arange(300) % 2,
+    }
+)
+
+
+def test_all_columns_that_cannot_be_used_are_named_at_once_with_the_options_that_mend_them() -> None:
+    with pytest.raises(InputError) as caught:
+        read_table(MIXED)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("6 columns of table cannot be used: 'age', 'pay' are continuous; 'id' has 300 states in")
+    for part in (
+        "'same' has one state only",
+        "'gap' has 2 missing value(s), the first in row 1",
+        "'when' holds datetime64 values",
+    ):
+        assert part in message
+    assert "'plain'" not in message
+    assert message.endswith("mend them with bins='age=5,pay=5' and drop='id,same,gap,when', for example")
+    table = read_table(MIXED, bins="age=5,pay=5", drop="id,same,gap,when")  # as it says
+    assert table.names == ("plain", "age", "pay", "other")
+    assert table.cardinalities.tolist() == [3, 5, 5, 2]
+
+
+def test_one_column_that_cannot_be_used_keeps_its_own_message_and_others_their_own_remedy() -> None:
+    with pytest.raises(InputError, match=r"^column 'age' is continuous: bin it, with bins='age=5' for example$"):
+        read_table(MIXED[["plain", "age", "other"]])
+    with pytest.raises(
+        InputError, match=r"^2 columns .* 'plain' has the value '2' in row 3, .* \(declare it too, .*\)"
+    ):
+        read_table(MIXED[["plain", "age", "other"]], states="plain=0,1")
+    named = MIXED[["plain", "age", "pay"]].rename(columns={"age": "age, years"})
+    with pytest.raises(InputError, match=r"bins=\{'age, years': 5, 'pay': 5\}, for example$"):
+        read_table(named)
+
+
+def test_columns_are_chosen_or_dropped_by_name_and_keep_their_order() -> None:
+    expected = read_table(FRAME[["colour", "on"]])
+    options = [
+        {"columns": ["on", "colour"]},
+        {"columns": " on,colour"},
+        {"drop": ["grade", "size"]},
+        {"drop": "size,grade"},
+    ]
+    for each in options:
+        table = read_table(FRAME, **each)
+        assert (table.names, table.fingerprint) == (("colour", "on"), expected.fingerprint)
+    assert read_table(FRAME.set_axis([0, 1, 2, 3], axis=1), columns=[0, 2]).names == ("0", "2")
+
+
+def test_a_column_that_is_left_out_is_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",a,a,b,c\n0,1.5,,2,x\n1,2.5,,1,y\n")
+    assert read_table(tmp_path / "a.csv", columns="b,c").names == ("b", "c")
+    with pytest.raises(InputError, match=r"column 1 of a\.csv has no name: name it, or leave it out by naming the oth"):
+        read_table(tmp_path / "a.csv", drop="a")
+
+
+@pytest.mark.parametrize(
+    ("options", "culprit"),
+    [
+        ({"columns": "on", "drop": "size"}, "columns and drop are both given: keep one"),
+        ({"columns": "on,hue"}, "columns names the column 'hue', which is unknown: choose among colour, size, on, gr"),
+        ({"drop": ["hue"]}, "drop names the column 'hue', which is unknown"),
+        ({"columns": ["on"]}, "1 column"),
+        ({"drop": "on", "bins": "on=3"}, "bins names the column 'on', which is unknown: choose among colour, size, gr"),
+    ],
+)
+def test_bad_choices_of_columns_are_refused(options: dict, culprit: str) -> None:
+    with pytest.raises(InputError, match=culprit):
+        read_table(FRAME, **options)
+
+
+def test_names_in_several_lines_are_refused() -> None:
+    with pytest.raises(InputError, match=r"the name of column 2 of table, 'si\\nze', has a line break: rename it"):
+        read_table(FRAME.rename(columns={"size": "si\nze"}))

@@ -1,0 +1,145 @@
+"""What is shown of a run that goes on: what its driver does now, how much is done, and how long the rest will take."""
+
+import math
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from law_ray.runs.active import ActiveRun
+
+PREPARING, CHOOSING, EVALUATING, REEVALUATING, ENDED = (
+    "preparing",
+    "choosing",
+    "evaluating",
+    "re-evaluating",
+    "ended",
+)
+"""What a driver does. Preparing is loading the objective, and asking it for orderings to begin with."""
+LOG_INTERVAL = 30
+"""Seconds between two progress lines where stderr is no terminal (heuristic)."""
+MIN_ENDED = 3
+"""Evaluations that must have ended before the time left is estimated (heuristic)."""
+MIN_BOUND = 60
+"""Seconds from which a bound of the time left is worth showing while no batch was chosen yet (heuristic)."""
+RECENT_ASKS = 5
+"""Choices of a batch whose median predicts the next: they take longer the more is known (heuristic)."""
+
+
+class Left(NamedTuple):
+    """An estimate of the time until the run ends."""
+
+    seconds: float
+    at_least: bool
+    """whether choosing comes on top, and is not known yet"""
+
+
+class Status(NamedTuple):
+    """What a driver says of its run."""
+
+    doing: str = PREPARING
+    elapsed: float = 0.0
+    """seconds since the driver began"""
+    evaluations: int = 0
+    """trials that were told or failed, also by earlier drivers"""
+    total: int = 0
+    failed: int = 0
+    best: float | None = None
+    left: Left | None = None
+
+
+def status_of(run: ActiveRun, doing: str, elapsed: float, slots: int) -> Status:
+    """Return the status of a run whose driver can make `slots` evaluations at once."""
+    ended = run.ended
+    known = [trial.value for trial in ended if trial.state == "told"]
+    best = (max if run.settings.maximize else min)(known) if known else None
+    left = time_left(run, slots) if doing in (CHOOSING, EVALUATING) else None
+    return Status(doing, elapsed, len(ended), run.settings.evals, len(ended) - len(known), best, left)
+
+
+def time_left(run: ActiveRun, slots: int) -> Left | None:
+    """Return about how long the run will go on, by the median seconds of its evaluations and of its last choices.
+
+    None before MIN_ENDED evaluations have ended, or where choosing is likely to take the most of it. The stop rules by
+    value are not foreseen.
+    """
+    seconds = [trial.seconds for trial in run.ended if math.isfinite(trial.seconds)]
+    if len(seconds) < MIN_ENDED:
+        return None
+    settings, pending = run.settings, len(run.pending)
+    rest = settings.evals - len(run.optimizer.trials)
+    batch = max(1, min(settings.batch_size or slots, rest))
+    evaluation = statistics.median(seconds)
+    asks = run.seconds_of_asks[-RECENT_ASKS:]
+    ask = statistics.median(asks) if asks else 0.0
+    if settings.mode == "async":
+        left = (pending + rest) / slots * evaluation + rest * ask
+    else:
+        left = math.ceil(pending / slots) * evaluation + rest / batch * (ask + math.ceil(batch / slots) * evaluation)
+    if left >= run.seconds_left:
+        return Left(max(0.0, run.seconds_left), at_least=False)
+    if rest > 0 and not asks:
+        return Left(left, at_least=True) if left >= MIN_BOUND else None
+    return Left(left, at_least=False)
+
+
+def line_of(status: Status, width: int = 79) -> str:
+    """Return a status as one line of at most `width` characters."""
+    elapsed = _clock(status.elapsed)
+    if status.doing == PREPARING:
+        return f"{PREPARING}, {elapsed}"[:width]
+    percent = 100 * status.evaluations // max(1, status.total)
+    parts = [f"{status.doing} {status.evaluations}/{status.total} ({percent}%)"]
+    parts += [] if status.best is None else [f"best {status.best:.6g}"]
+    parts += [f"{status.failed} failed"] if status.failed else []
+    last = [f"{'>' if status.left.at_least else ''}{_clock(status.left.seconds)} left"] if status.left else []
+    whole = ", ".join([*parts, elapsed, *last])
+    return whole if len(whole) <= width else ", ".join([*parts, *last])[:width]
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+class Progress:
+    """A progress line on stderr; where that is no terminal, as in a log file, a line every LOG_INTERVAL seconds."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._live = sys.stderr.isatty()
+        self._line = ""
+        self._written = -math.inf  # the monotonic time of the last line in a file
+
+    def show(self, status: Status) -> None:
+        """Show a status in place of the one before."""
+        self._line = line_of(status, min(79, shutil.get_terminal_size().columns - 1))
+        now = time.monotonic()
+        if self._live:
+            self._write(f"\r{self._line}\x1b[K")
+        elif now - self._written >= LOG_INTERVAL:
+            self._write(f"{self._line}\n")
+            self._written = now
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line away while something else is written to the terminal."""
+        if self._live and self._line:
+            self._write("\r\x1b[K")
+        yield
+        if self._live:
+            self._write(self._line)
+
+    def close(self) -> None:
+        """Leave the last status on a line of its own."""
+        if self._line:
+            self._write("\n" if self._live else f"{self._line}\n")
+            self._line = ""
+
+    def _write(self, text: str) -> None:
+        if self._wanted:
+            print(text, end="", file=sys.stderr, flush=True)

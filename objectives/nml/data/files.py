@@ -1,0 +1,139 @@
+"""Read the file of a table: its encoding, what separates its columns, and their names."""
+
+import codecs
+import csv
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from law_ray.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT = (".csv", ".tsv")
+SUFFIXES = (*TEXT, ".parquet")
+
+_SEPARATORS = ",\t;|"
+_SAMPLE = 100  # heuristic: lines that are read to find the separator
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def read_file(path: Path, sep: str | None = None, encoding: str | None = None) -> "pd.DataFrame":
+    """Return the table in a file, with the names of its columns as they are there, repeated and empty ones too.
+
+    Args:
+        path: a .csv, .tsv or .parquet file. In the text files, the first line that is not empty names the columns; a
+            name is read without the blanks around it, and a line break in it as a blank. Only an empty cell is missing:
+            NA, None or nan are texts like any other.
+        sep: what separates the columns of a text file, one character or "tab". By default it is the comma, tab,
+            semicolon or vertical bar that divides the first 100 lines into equally many cells.
+        encoding: how a text file encodes its characters, by the names that Python has for encodings; by default what
+            its first bytes say (UTF-8 or UTF-16 with a byte order mark), else UTF-8.
+
+    Raises:
+        InputError: in one line that names the file, if it is absent or of another kind, or cannot be read.
+    """
+    kind = path.suffix.lower()
+    if not path.is_file():
+        raise InputError(f"{path} does not exist: give the path of a {_kinds()} file")
+    if kind not in SUFFIXES:
+        raise InputError(f"{path} has the unknown extension {path.suffix!r}: pass {_kinds()}")
+    if kind in TEXT:
+        encoding = _encoding(path, encoding)
+    elif sep is not None or encoding is not None:
+        raise InputError(f"{path} is no text file: leave {'sep' if sep is not None else 'encoding'} out")
+    try:
+        return _read_text(path, _separator(path, sep, encoding), encoding) if encoding else _read_parquet(path)
+    except InputError:
+        raise
+    except UnicodeError:
+        raise InputError(
+            f"{path}, line {_undecodable_line(path, encoding or '')}, is not {encoding} text: save the file as UTF-8, "
+            "or give its encoding, encoding=latin-1 for example"
+        ) from None
+    except Exception as error:  # the parsers raise many types
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"{path} cannot be read ({reason[0]}): check that it is a {kind} file") from error
+
+
+def _read_text(path: Path, sep: str, encoding: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    form = {"sep": sep, "encoding": encoding, "encoding_errors": "strict"}
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False, **form).iloc[0]
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False, **form)
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError("its lines have more cells than its header")
+    frame.columns = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
+    return frame
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.read_parquet(path)
+
+
+def _kinds() -> str:
+    return f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+
+
+def _encoding(path: Path, given: str | None) -> str:
+    """Return the encoding of a text file: as given, or by the mark that it begins with, or else UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(3)
+    by_mark = next((name for mark, name in _BOMS.items() if start.startswith(mark)), None)
+    if given is None:
+        return by_mark or "utf-8"
+    try:
+        name = codecs.lookup(given).name
+    except LookupError:
+        raise InputError(f"encoding={given!r} is unknown: give one that Python knows, latin-1 for example") from None
+    return by_mark if by_mark == "utf-8-sig" and name == "utf-8" else name
+
+
+def _undecodable_line(path: Path, encoding: str) -> int:
+    """Return the number of the first line with a byte that the encoding does not have."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                decoder.decode(line)
+            except UnicodeError:
+                return number
+    return number
+
+
+def _separator(path: Path, given: str | None, encoding: str) -> str:
+    """Return what separates the columns.
+
+    `csv.Sniffer` is not used: it takes letters for separators, and fails on quoted cells.
+    """
+    if given is not None:
+        sep = {"tab": "\t", "\\t": "\t"}.get(given, given)
+        if len(sep) != 1 or sep in '"\r\n':
+            raise InputError(f"sep={given!r} is not a separator: give one character, or tab")
+        return sep
+    with path.open(encoding=encoding, newline="") as file:
+        lines = list(itertools.islice(file, _SAMPLE))
+    evidence = {sep: _evidence(list(_cells(lines, sep)), cut=len(lines) == _SAMPLE) for sep in _SEPARATORS}
+    return max(_SEPARATORS, key=evidence.__getitem__)  # the first of equals
+
+
+def _cells(lines: list[str], sep: str) -> Iterator[int]:
+    """Yield the number of cells of each row, of which a quoted cell may make several lines."""
+    try:
+        yield from (len(row) for row in csv.reader(lines, delimiter=sep) if row)
+    except csv.Error:  # a cell of more than 131,072 characters, for example
+        return
+
+
+def _evidence(counts: list[int], cut: bool) -> tuple[bool, int]:
+    """Return how well a separator explains the rows: whether it divides all alike, and the cells of the first.
+
+    `cut` says that the last row may be incomplete.
+    """
+    cells = counts[0] if counts else 0
+    return cells > 1 and len(set(counts[:-1] if cut else counts)) == 1, cells

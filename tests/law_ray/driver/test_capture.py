@@ -1,0 +1,80 @@
+"""What a process prints is captured, wherever it is printed."""
+
+import ctypes
+import os
+import sys
+
+import pytest
+
+from law_ray.driver import capture
+from law_ray.driver.capture import Capture, left_behind, path_of
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    monkeypatch.setattr(capture.tempfile, "gettempdir", lambda: str(tmp_path))
+    return path_of("attempt")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_both_streams_are_captured_from_python_from_c_and_from_other_processes(capfd, path, named):
+    made = Capture(path if named else None)
+    assert path.exists() == named
+    os.write(1, b"before\n")
+    with made.streams():
+        os.write(1, b"one\n")
+        os.write(2, b"two\n")
+        ctypes.CDLL(None).puts(b"three")  # in a buffer of C until it is flushed
+        ctypes.CDLL(None).fflush(None)
+        os.system("echo four")
+    os.write(2, b"after\n")
+    assert made.close() == "one\ntwo\nthree\nfour\n"
+    assert capfd.readouterr() == ("before\n", "after\n")
+    assert not path.exists()
+
+
+def test_what_python_holds_in_its_buffers_comes_before_and_within(capfd, monkeypatch, path):
+    stdout = os.fdopen(1, "w", closefd=False)  # with a buffer
+    monkeypatch.setattr(sys, "stdout", stdout)
+    made = Capture(path)
+    sys.stdout.write("before")
+    with made.streams():
+        sys.stdout.write("within")
+    assert made.close() == "within"
+    assert capfd.readouterr().out == "before"
+
+
+def test_the_streams_are_restored_after_an_error(capfd):
+    made = Capture(None)
+    with pytest.raises(KeyError), made.streams():
+        raise KeyError
+    made.close()
+    os.write(1, b"here\n")
+    assert capfd.readouterr().out == "here\n"
+
+
+def test_the_end_of_many_prints_is_kept(monkeypatch):
+    monkeypatch.setattr(capture, "MAX_BYTES", 10)
+    made = Capture(None)
+    with made.streams():
+        os.write(1, b"0123456789" * 5 + b"the end")
+    assert made.close() == "... 47 bytes are left out\n789the end"
+
+
+def test_what_a_process_that_died_had_printed_is_read_and_removed(path):
+    made = Capture(path)
+    with made.streams():
+        os.write(1, b"last words")
+    assert left_behind(path) == "last words"
+    assert not path.exists()
+    assert left_behind(path) == ""
+    made.close()
+
+
+def test_where_there_is_a_file_already_nothing_is_captured(capfd, path):
+    path.write_text("of somebody else")
+    made = Capture(path)
+    with made.streams():
+        os.write(1, b"seen\n")
+    assert (made.close(), capfd.readouterr().out) == ("", "seen\n")
+    assert path.read_text() == "of somebody else"

@@ -1,0 +1,150 @@
+"""Files of tables as people have them: separators, encodings, marks, and names."""
+
+import codecs
+import csv
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from law_ray.errors import InputError
+from objectives.nml.data.files import read_file
+from objectives.nml.data.tables import read_table
+
+ROWS = [["Größe", "on", "note"], ["10", "yes", "a"], ["2", "no", "b"], ["10", "no", "a"]]
+
+
+def written(
+    path: Path, rows: list[list[str]], separator: str = ",", encoding: str = "utf-8", mark: bytes = b""
+) -> Path:
+    lines = "\n".join(separator.join(row) for row in rows) + "\n"
+    path.write_bytes(mark + lines.encode(encoding))
+    return path
+
+
+def texts(frame: pd.DataFrame) -> list[list[str]]:
+    return [list(frame.columns), *frame.astype(str).to_numpy().tolist()]
+
+
+def refused(culprit: str, path: Path, **options: str) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match=culprit) as caught:
+            read_table(path, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("file", ["a.csv", "a.tsv", "A.CSV"])
+def test_the_separator_is_found_whatever_the_file_is_called(tmp_path: Path, separator: str, file: str) -> None:
+    assert texts(read_file(written(tmp_path / file, ROWS, separator))) == ROWS
+
+
+CELLS = st.text(",;|\t ab\"'\n1.é", max_size=6).map(lambda text: f"x{text}")
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data(), st.sampled_from(",;\t|"), st.integers(2, 5), st.integers(2, 120))
+def test_quoted_cells_with_any_separator_in_them_are_read_back(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, separator: str, columns: int, rows: int
+) -> None:
+    cells = data.draw(st.lists(CELLS, min_size=columns, max_size=3 * columns))
+    table = [[f"name {k}" for k in range(columns)]]
+    table += [[cells[(i * columns + k) % len(cells)] for k in range(columns)] for i in range(rows)]
+    path = tmp_path_factory.mktemp("quoted") / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(table)
+    assert texts(read_file(path)) == table
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a;b\n1,5;2\n2,5;1\n", ["a", "b"]),  # decimal commas
+        ("when,what\n10:30,a;b;c\n11:30,d\n", ["when", "what"]),  # lists in cells
+        ("a,b;c\n1,2;x\n3,4\n", ["a", "b;c"]),
+        ('"a;b",c\n1,2\n2,1\n', ["a;b", "c"]),
+        ("a|b,c|d\n1|2,3|4\n", ["a", "b,c", "d"]),  # both divide all lines alike: the one with more cells
+        ("\n\na\tb\n1\t2\n", ["a", "b"]),
+    ],
+)
+def test_the_separator_divides_all_lines_alike(tmp_path: Path, text: str, columns: list[str]) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert list(read_file(tmp_path / "a.csv").columns) == columns
+
+
+def test_a_row_that_the_sample_cuts_in_two_does_not_matter(tmp_path: Path) -> None:
+    rows = [["a", "b"], *([["1", "2"]] * 98), ["1", '"two;\nlines;\n"'], ["2", "3"]]
+    frame = read_file(written(tmp_path / "a.csv", rows, ";"))
+    assert (list(frame.columns), len(frame)) == (["a", "b"], 100)
+
+
+@pytest.mark.parametrize(("sep", "separator"), [("tab", "\t"), ("\\t", "\t"), ("\t", "\t"), (" ", " "), ("-", "-")])
+def test_a_separator_may_be_given(tmp_path: Path, sep: str, separator: str) -> None:
+    path = written(tmp_path / "a.csv", ROWS, separator)
+    assert texts(read_file(path, sep)) == ROWS
+    assert read_file(written(tmp_path / "b.csv", ROWS), sep).shape == (3, 1)
+
+
+@pytest.mark.parametrize("sep", ["", "::", '"', "\n"])
+def test_what_is_no_separator_is_refused(tmp_path: Path, sep: str) -> None:
+    refused("is not a separator: give one character, or tab", written(tmp_path / "a.csv", ROWS), sep=sep)
+
+
+def test_a_file_that_seems_to_have_one_column_asks_for_the_separator(tmp_path: Path) -> None:
+    message = refused("a.csv has 1 column, 'Größe on note': give", written(tmp_path / "a.csv", ROWS, " "))
+    assert "sep=" in message
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark", "given"),
+    [
+        ("utf-8", b"", None),
+        ("utf-8", codecs.BOM_UTF8, None),
+        ("utf-8", codecs.BOM_UTF8, "utf-8"),
+        ("utf-16-le", codecs.BOM_UTF16_LE, None),
+        ("utf-16-be", codecs.BOM_UTF16_BE, None),
+        ("latin-1", b"", "latin-1"),
+        ("cp1252", b"", "Windows-1252"),
+    ],
+)
+def test_encodings_are_told_by_a_mark_or_given(tmp_path: Path, encoding: str, mark: bytes, given: str | None) -> None:
+    path = written(tmp_path / "a.csv", ROWS, ";", encoding, mark)
+    assert texts(read_file(path, encoding=given)) == ROWS
+
+
+@pytest.mark.parametrize("number", [1, 3, 4000])
+def test_a_file_that_is_not_utf8_is_refused_with_the_line_and_the_option(tmp_path: Path, number: int) -> None:
+    lines = ["a,b", *["1,2", "2,1"] * 3000]
+    lines[number - 1] = "é,1"
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="latin-1")
+    refused(f"a.csv, line {number}, is not utf-8 text: .* encoding=latin-1 for example", tmp_path / "a.csv")
+    assert "é" in str(read_file(tmp_path / "a.csv", encoding="latin-1").to_csv())
+
+
+def test_an_encoding_that_does_not_exist_or_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", ROWS)
+    refused("encoding='latin-77' is unknown: give one that Python knows", path, encoding="latin-77")
+    refused("a.csv, line 1, is not ascii text", path, encoding="ascii")
+    refused("a.csv, line 1, is not utf-16 text", path, encoding="utf-16")
+
+
+def test_options_of_text_files_are_refused_for_others(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1, 2], "b": [2, 1]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    refused("a.parquet is no text file: leave sep out", tmp_path / "a.parquet", sep=";")
+    refused("a.parquet is no text file: leave encoding out", tmp_path / "a.parquet", encoding="ascii")
+    for option in ("sep", "encoding"):
+        with pytest.raises(InputError, match=f"{option} is for text files: leave it out for a DataFrame"):
+            read_table(frame, **{option: ","})
+
+
+def test_names_are_read_without_blanks_around_them_and_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"net\npay", age ,"x"\n1,2,1\n2,1,2\n')
+    assert read_table(tmp_path / "a.csv").names == ("net pay", "age", "x")
+    (tmp_path / "b.csv").write_text("a, a\n1,2\n2,1\n")
+    refused("column 'a' appears twice in b.csv", tmp_path / "b.csv")
