@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import logging
+import signal
 import sys
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,11 @@ import click
 
 import law_ray
 from law_ray.errors import InputError, Interrupted, RunError
+from law_ray.methods.registry import METHODS
 from law_ray.runs import backup as backups
-from law_ray.runs import interactions, report
 from law_ray.runs.objective import BlackBox, known_objectives
 from law_ray.runs.run import Run
-from law_ray.runs.settings import WHAT, options
+from law_ray.runs.settings import MODES, WHAT, options
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
 
 OLD_SPELLINGS = {
@@ -30,6 +33,9 @@ OLD_SPELLINGS = {
     "copy": "backup",
 }
 """Options of earlier versions, which are still understood."""
+
+WATCHED = 10
+"""Seconds between two looks of `report --watch` at the journal."""
 
 
 class Folder(click.Path):
@@ -94,6 +100,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "memory": {"type": Bytes(), "metavar": "4G"},
     "resources": {"type": Amount(), "multiple": True},
     "maximize": {"is_flag": True},
+    "method": {"type": click.Choice(list(METHODS)), "metavar": "M"},  # the help would be longer than all others
+    "mode": {"type": click.Choice(MODES)},
     "timeout": {"type": float, "metavar": "S"},
     "max_time": {"type": float, "metavar": "S"},
     "target": {"type": float, "metavar": "V"},
@@ -148,6 +156,12 @@ def _output_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print only one JSON object on stdout."),
         click.option("--quiet", is_flag=True, help="Show no progress."),
+        click.option(
+            "-v",
+            "--verbose",
+            count=True,
+            help="Say on stderr what happens: rounds, failures with tracebacks, what objectives print; -vv says more.",
+        ),
     ):
         command = option(command)
     return command
@@ -193,7 +207,13 @@ def cli(context: click.Context) -> None:
 @_of_a_cluster_to_join
 @_output_options
 def run(
-    objective: str, options: tuple[str, ...], detach: str | None, quiet: bool, as_json: bool, **settings: Any
+    objective: str,
+    options: tuple[str, ...],
+    detach: str | None,
+    quiet: bool,
+    verbose: int,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     """Optimise OBJECTIVE: nml:sachs, nml:FILE.csv, FILE.py:FUNCTION or package.module:FUNCTION."""
     black_box = BlackBox.load(objective, dict(_key_value(option) for option in options))
@@ -203,10 +223,10 @@ def run(
     if settings["start"] not in ("auto", "none"):
         settings["start"] = read_orderings(Path(settings["start"]), *items)
     settings["resources"] = dict(settings["resources"])
-    with _answer_on_stdout_only(as_json) as tell:
+    with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
         if detach is None:
             result = law_ray.minimize(black_box, progress=not quiet, **settings)
-            tell(_answer(result, black_box))
+            tell(_with_page(result, black_box))
             _check_backup(result)
         else:
             from law_ray.driver.api import launch  # and Ray with it, once the input is known to be sound
@@ -219,15 +239,15 @@ def run(
 @click.argument("name")
 @_of_the_cluster
 @_output_options
-def attach(name: str, address: str, quiet: bool, as_json: bool) -> None:
+def attach(name: str, address: str, quiet: bool, verbose: int, as_json: bool) -> None:
     """Follow the run NAME that was started with --detach, and print its answer."""
     from law_ray.driver import api, detached
 
-    with _answer_on_stdout_only(as_json) as tell:
+    with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
         spec, reason = detached.attach(name, address, not quiet)
         found = Run.load(spec.folder)
         black_box = BlackBox.from_record(found.objective)
-        tell(_answer(api.result_of(found, black_box, reason), black_box))
+        tell(_with_page(api.result_of(found, black_box, reason), black_box))
 
 
 @cli.command()
@@ -246,47 +266,74 @@ def stop(name: str, address: str) -> None:
 @click.option("--out", type=FOLDER, metavar="DIR", help="Where to fetch the run at URI; by default law-ray-runs/NAME.")
 @_of_a_cluster_to_join
 @_output_options
-def resume(run: str, evals: int | None, out: Path | None, address: str | None, quiet: bool, as_json: bool) -> None:
+def resume(
+    run: str, evals: int | None, out: Path | None, address: str | None, quiet: bool, verbose: int, as_json: bool
+) -> None:
     """Continue the run in DIR where it was left, or the run whose backup is at URI."""
     backup = run if "://" in run else None
     folder = Path(run).expanduser() if backup is None else backups.fetch(backup, out)
     black_box = BlackBox.from_record(Run.load(folder).objective)
-    with _answer_on_stdout_only(as_json) as tell:
+    with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
         result = law_ray.resume(folder, black_box, evals=evals, backup=backup, address=address, progress=not quiet)
-        tell(_answer(result, black_box))
+        tell(_with_page(result, black_box))
         _check_backup(result)
 
 
 @cli.command("report")
 @click.argument("folder", type=FOLDER, metavar="DIR")
-def draw(folder: Path) -> None:
-    """Draw the run in DIR as PNG: its convergence, its information gain and, where there is one, the network found.
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="By default DIR/report.html."
+)
+@click.option("--watch", is_flag=True, help=f"Write the page again every {WATCHED} seconds until the run ends.")
+@click.option("--png", is_flag=True, help="Write figures for papers into DIR instead.")
+def report(folder: Path, out: Path | None, watch: bool, png: bool) -> None:
+    """Write the page of the run in DIR: one HTML file with its answer, figures, model and time line."""
+    from law_ray.runs.report import page
 
-    For law-auto it also says which of its models predicts best. If that is the pairwise model, it draws and names the
-    items that want to be close.
-    """
-    found = Run.load(folder)
-    click.echo(report.draw_convergence(found))
-    if gains := report.draw_information_gain(found):
-        click.echo(gains)
-    names = None
-    if found.objective["source"] is not None:
-        black_box = BlackBox.from_record(found.objective)
-        names = black_box.item_names
-        explained = black_box.explain(found.best, found.settings.seed)
-        if "edges" in explained:
-            click.echo(report.draw_dag(folder, explained["ordering"], explained["edges"]))
-    if drawn := interactions.draw_interactions(found, names):
-        click.echo(drawn)
-    for line in interactions.describe(found, names):
-        click.echo(line)
+    if png:
+        found, black_box = page.load(folder)
+        for path in _figures(found, black_box):
+            click.echo(path)
+        return
+    while True:
+        found, black_box = page.load(folder)
+        path = page.write(found, black_box, out, WATCHED if watch and not found.end_reason else None)
+        click.echo(path)
+        if not watch or found.end_reason:
+            return
+        size = page.journal_size(folder)
+        while page.journal_size(folder) == size:
+            time.sleep(WATCHED)
+
+
+def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:
+    """Draw the convergence and, where there are any, the network and the interactions, into the run folder."""
+    from law_ray.runs.report import interactions, prints
+
+    yield prints.draw_convergence(run)
+    names = None if black_box is None else black_box.item_names
+    explained = {} if black_box is None else black_box.explain(run.best, run.settings.seed)
+    if "edges" in explained:
+        yield prints.draw_dag(run.folder, explained["ordering"], explained["edges"])
+    if drawn := interactions.draw_interactions(run, names):
+        yield drawn
+
+
+def _with_page(result: law_ray.Result, black_box: BlackBox) -> dict[str, Any]:
+    """Return the answer, after the page of the run has been written."""
+    from law_ray.runs.report import page
+
+    found = _answer(result, black_box)
+    try:
+        found["page"] = str(page.write(Run.load(result.out, black_box.prior_mean), black_box))
+    except (InputError, ValueError) as error:  # the run is done: it must not fail for its page
+        warnings.warn(f"the page of the run was not written: {error}", stacklevel=2)
+    return found
 
 
 @cli.command("list")
 def list_() -> None:
     """List the objectives and the methods."""
-    from law_ray.methods.registry import METHODS
-
     abouts = {name: method.about for name, method in METHODS.items()}
     for what, lines in (("objectives", known_objectives()), ("methods", abouts)):
         click.echo(what)
@@ -310,10 +357,27 @@ def _check_backup(result: law_ray.Result) -> None:
 
 @contextlib.contextmanager
 def _answer_on_stdout_only(as_json: bool) -> Any:
-    """Let only the answer reach stdout: what workers print, and Ray says, goes to stderr."""
+    """Let only the answer reach stdout: what the objective prints here, and Ray says, goes to stderr."""
     stdout = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         yield lambda found: print(json.dumps(found) if as_json else _text(found), file=stdout)
+
+
+@contextlib.contextmanager
+def _logging(verbose: int) -> Iterator[None]:
+    """Write what the library logs to stderr: warnings, or more with `verbose`."""
+    logger, handler = logging.getLogger("law_ray"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("law-ray: %(message)s"))
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
 
 
 def _answer(result: law_ray.Result, objective: BlackBox) -> dict[str, Any]:
@@ -369,8 +433,11 @@ def main() -> None:
     except InputError as error:
         _die(str(error), 2)
     except RunError as error:
+        for note in getattr(error, "__notes__", []):  # the traceback of an evaluation
+            print(note, file=sys.stderr)
         _die(str(error), 1)
     except click.Abort as error:  # what click makes of any KeyboardInterrupt
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more would only change the exit code
         known = isinstance(error.__cause__, Interrupted)
         _die(str(error.__cause__) if known else "interrupted: `law-ray resume` continues a run", 130)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,18 @@ class FSP(Problem):
     def _values(self, permutations: IntArray) -> FloatArray:
         values: FloatArray = _makespans(self.times, permutations)
         return values
+
+    def drawing(self, permutation: IntArray) -> dict[str, Any]:
+        """Return the schedule for the page of a run: when each job is on each machine."""
+        bars: list[dict[str, Any]] = []
+        done = np.zeros(self.times.shape[1])
+        for job in permutation.tolist():
+            clock = 0.0
+            for machine, time in enumerate(self.times[job].tolist()):
+                begin = max(clock, float(done[machine]))
+                clock = done[machine] = begin + time
+                bars.append({"job": job, "machine": machine, "begin": begin, "end": clock})
+        return {"kind": "schedule", "bars": bars}
 
 
 @compiled()

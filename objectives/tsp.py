@@ -1,8 +1,10 @@
 """The travelling salesman problem: the shortest closed tour of n cities."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +54,25 @@ class TSP(Problem):
             tour[1:] = tour[:0:-1]
         return tour.tobytes()
 
+    def drawing(self, permutation: IntArray) -> dict[str, Any]:
+        """Return the cities in the plane for the page of a run, as well as their distances allow (`plane`)."""
+        return {"kind": "tour", "places": plane(self.distances).tolist()}
+
+
+def plane(distances: FloatArray) -> FloatArray:
+    """Return coordinates (n, 2) whose distances are near the given ones (n, n), by classical multidimensional scaling.
+
+    They are exact, up to a rotation and a reflection, for distances of points in a plane (Torgerson, Psychometrika 17,
+    1952). Of distances that depend on the direction, the mean of both is taken.
+    """
+    squares = ((distances + distances.T) / 2) ** 2
+    centred = -0.5 * (squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean())
+    values, vectors = np.linalg.eigh(centred)
+    places = np.zeros((len(distances), 2))
+    count = min(2, len(values))
+    places[:, :count] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :count]
+    return places
+
 
 @compiled()
 def _lengths(distances, permutations):  # type: ignore[no-untyped-def]
@@ -65,9 +86,23 @@ def _lengths(distances, permutations):  # type: ignore[no-untyped-def]
     return lengths
 
 
-def load(source: str) -> TSP:
-    """Return the problem in a TSPLIB file, given by its path, or of a TSPLIB name."""
+def load(source: str, seed: int = 0) -> TSP:
+    """Return the problem in a TSPLIB file, given by its path, or of a TSPLIB name, or of random cities.
+
+    Args:
+        source: The path of a file, a name such as burma14, or planeN, such as plane30, for N random cities in a square
+            of side 100.
+        seed: Of the random cities.
+    """
     if is_path(source):
         return TSP(f"tsp:{Path(source).stem}", None, read_distances(Path(source)))
     name = f"tsp:{source}"
+    if found := re.fullmatch(r"plane(\d+)", source):
+        return TSP(name, None, _random_distances(int(found[1]), seed))
     return TSP(name, best_value(name), read_instance(name, f"{source}.tsp", read_distances))
+
+
+def _random_distances(n_cities: int, seed: int) -> FloatArray:
+    places = np.random.default_rng(seed).uniform(0.0, 100.0, (n_cities, 2))
+    distances: FloatArray = np.linalg.norm(places[:, None] - places, axis=2)
+    return distances

@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from law_ray.errors import InputError
 from law_ray.models.prior_mean import Proxy
 from law_ray.optimizer import Optimizer
 from law_ray.runs import journal
+from law_ray.runs.plots import Plots
 from law_ray.runs.records import ObjectiveRecord, Record
 from law_ray.runs.reevaluation import Reevaluated, Repeat, reevaluated
 from law_ray.runs.settings import Settings
+from law_ray.runs.summary import about_run
 from law_ray.space.exclusions import Key
 from law_ray.trial import Trial
+from law_ray.utils.showing import as_html, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Run:
+class Run(Plots):
     """A run, replayed from its journal without fitting anything. `law_ray.load(folder)` makes one.
 
     Attributes:
@@ -32,6 +34,10 @@ class Run:
         repeats: The repeated evaluations, by trial id.
         due: Repeated evaluations asked for and not told: pairs of a trial's id and the number of the repeat.
         failures: The reasons of the failed trials, in the order in which they failed.
+        batches: The number of each trial's batch, by id.
+        workers: The workers that made the evaluations, "HOST-NODE/PID" by trial id, where the journal says so.
+        end_reason: Why the run ended; "" while it goes on, after a crash, and in older journals.
+        records: Those of the journal, when it was read by `load`; empty in a run that goes on here.
         seconds_asking: Seconds spent on choosing batches.
         seconds_evaluating: Seconds spent on waiting for evaluations: the sum over the results of the time since the
             record before it. The time between a run's end and its resume does not count.
@@ -65,17 +71,24 @@ class Run:
         self.repeats: dict[int, list[Repeat]] = defaultdict(list)
         self.due: list[tuple[int, int]] = []
         self.failures: list[str] = []
+        self.records: list[Record] = []
+        self.end_reason = ""
+        self.batches: list[int] = []
+        self.workers: dict[int, str] = {}
         self.seconds_asking = self.seconds_evaluating = 0.0
         self._last_time = 0.0
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Read the run in a folder, also while a process is writing it.
+    def load(cls, folder: str | Path, prior_mean: Proxy | None = None) -> Self:
+        """Read the run in a folder, also while a process is writing it; `prior_mean` is that of the objective.
 
         Raises:
             InputError: The folder holds no run, or its journal is damaged.
         """
-        return cls.replayed(Path(folder), journal.read(Path(folder)))
+        records = journal.read(Path(folder))
+        run = cls.replayed(Path(folder), records, prior_mean=prior_mean)
+        run.records = records
+        return run
 
     @classmethod
     def replayed(
@@ -98,10 +111,14 @@ class Run:
         """Change the state as a record says. The trials of an ask are in the optimizer already."""
         if record["type"] in ("tell", "fail", "tell again"):
             self.seconds_evaluating += record["time"] - self._last_time
+        if record["type"] in ("tell", "fail") and "worker" in record:
+            self.workers[record["id"]] = record["worker"]
         self._last_time = record["time"]
         match record["type"]:
             case "ask":
                 self.seconds_asking += record["seconds"]
+                number = self.batches[-1] + 1 if self.batches else 0
+                self.batches.extend([number] * len(record["trials"]))
             case "tell":
                 seconds = from_json(record["seconds"])
                 self.optimizer.tell(record["id"], record["value"], record["standard_error"], seconds)
@@ -115,6 +132,22 @@ class Run:
                 self.due = [each for each in self.due if each[0] != record["id"]]
             case "resume":
                 self.settings = replace(self.settings, evals=record["evals"])
+                self.end_reason = ""
+            case "end":
+                self.end_reason = record["reason"]
+
+    def __repr__(self) -> str:
+        return as_text(*about_run(self))
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return as_html(*about_run(self))
+
+    @property
+    def item_names(self) -> list[str] | None:
+        """The (n_items,) names of the items, None where the journal has none."""
+        names = self.objective.get("item_names")
+        return names if names is not None and len(names) == self.settings.n_items else None
 
     @property
     def winner(self) -> Reevaluated | None:
@@ -129,32 +162,35 @@ class Run:
 
     @property
     def history(self) -> "pd.DataFrame":
-        """One row per trial, as `Optimizer.history`."""
-        return self.optimizer.history
+        """A row for each trial, by id: the columns of `Optimizer.history`, and what only a run knows.
+
+        The other columns: batch (int64), the number of the batch in the order of the journal, from 0: trials with the
+        same number were chosen together. worker ("HOST-NODE/PID" or None), the process that made the first evaluation;
+        None in older journals. repeats (int64), how many re-evaluations have a value; repeats_mean and repeats_error
+        (float64), their mean and its standard error, NaN without any. The mean leaves out the first value, for which
+        the trial was chosen. reason (text), why it failed.
+        """
+        from law_ray.runs.history import history
+
+        return history(self)
+
+    def to_csv(self, path: str | Path | None = None) -> Path:
+        """Write the history as CSV, by default to history.csv in the run folder, and return the path.
+
+        A permutation is its items separated by blanks. Where the journal has names, the column `ordering` has them
+        separated by commas. Unknown numbers are empty cells.
+
+        Raises:
+            InputError: The file cannot be written.
+        """
+        from law_ray.runs.history import NAME, write_csv
+
+        return write_csv(self, self.folder / NAME if path is None else Path(path))
 
     @property
     def ended(self) -> list[Trial]:
         """The trials that were told or failed, by id."""
         return [trial for trial in self.optimizer.trials if trial.state in ("told", "failed")]
-
-    def plot_convergence(self, path: str | Path | None = None) -> Path:
-        """Draw the values and the best so far against the evaluations, by default into the run folder as PNG."""
-        from law_ray.runs.report import draw_convergence
-
-        return draw_convergence(self, None if path is None else Path(path))
-
-    def plot_information_gain(self, path: str | Path | None = None) -> Path:
-        """Draw the information gain of the evaluations, by default into the run folder as PNG.
-
-        Raises:
-            InputError: The run has no fitted model.
-        """
-        from law_ray.runs.report import draw_information_gain
-
-        drawn = draw_information_gain(self, None if path is None else Path(path))
-        if drawn is None:
-            raise InputError(f"{self.folder} has no fitted model: choose a method with a model, or let the run go on")
-        return drawn
 
 
 def from_json(number: float | None) -> float:

@@ -6,6 +6,7 @@ Where no boundary of a process is the point, the command runs in this process an
 import contextlib
 import csv
 import json
+import logging
 import os
 import random
 import re
@@ -132,7 +133,10 @@ def test_a_users_function_runs_from_a_file_and_from_a_module(project, tmp_path_f
         assert (answer["evaluations"], answer["rounds"]) == (12, 2)
         assert sorted(answer["best_permutation"]) == list(range(12))
     assert history(elsewhere / "a") == history(elsewhere / "b")
-    assert "printed by a worker" in by_file.stderr
+    assert "printed by a worker" not in by_file.stderr
+    prints = (elsewhere / "a" / "prints.log").read_text().splitlines()
+    assert sorted(prints) == sorted(f"trial {i}: printed by a worker" for i in range(12))
+    assert not (elsewhere / "b" / "prints.log").exists()
 
 
 @pytest.mark.usefixtures("cluster")
@@ -175,10 +179,17 @@ def test_a_users_table_gives_a_network(tmp_path, here, integers):
     with (tmp_path / "run" / "best_dag.csv").open() as file:
         assert [[row["parent"], row["child"]] for row in csv.DictReader(file)] == answer["edges"]
     assert "network" in (tmp_path / "run" / "best_model.bif").read_text()
-    drawn = here("report", "run", cwd=tmp_path).stdout.split()
+    drawn = here("report", "--png", "run", cwd=tmp_path).stdout.split()
     assert [Path(path).name for path in drawn] == ["convergence.png", "dag.png"]
     for path in drawn:
         assert (tmp_path / path).read_bytes().startswith(b"\x89PNG")
+    assert answer["page"] == str(tmp_path / "run" / "report.html")
+    page = Path(answer["page"]).read_text(encoding="utf-8")
+    assert 'id="network"' in page
+    Path(answer["page"]).unlink()
+    done = here("report", "run", "--out", "elsewhere.html", cwd=tmp_path)
+    assert done.stdout.split() == ["elsewhere.html"]
+    assert 'id="network"' in (tmp_path / "elsewhere.html").read_text(encoding="utf-8")
 
 
 def kill_tree(process):
@@ -187,6 +198,23 @@ def kill_tree(process):
         with contextlib.suppress(ProcessLookupError):
             os.kill(each.pid, signal.SIGKILL)
     process.wait(timeout=30)
+
+
+@pytest.mark.slow
+def test_a_users_file_may_have_the_name_of_our_package(tmp_path):
+    (tmp_path / "objectives.py").write_text(HELPER.replace("displacement", "score"))
+    options = ["--n-items", "6", "--evals", "25", "--quiet", "--json"]
+    by_file = in_a_process("run", "objectives.py:score", *options, cwd=tmp_path)
+    command = [sys.executable, "-m", "law_ray", "run", "objectives.py:score", *options]  # where that file comes first
+    by_package = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=240)
+    for done in (by_file, by_package):
+        answer = json.loads(done.stdout)
+        assert answer["evaluations"] == 25
+        order = answer["best_permutation"]
+        assert answer["best_value"] == sum(abs(item - k) for k, item in enumerate(order))
+    refused = in_a_process("run", "objectives:score", *options, cwd=tmp_path, code=2)
+    check_refused(refused, "give the path of your file, objectives.py:score")
+    in_a_process("run", "nml:sachs", "-o", "n_rows=200", "--evals", "4", "--n-init", "4", cwd=tmp_path)
 
 
 @pytest.mark.faults
@@ -234,6 +262,39 @@ def test_an_interrupt_leaves_a_run_that_resume_continues(project):
     assert all(told in after for told in before if told[2] is not None)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("times", [1, 2])
+def test_interrupts_while_it_chooses_name_the_folder_in_one_line(project, times):
+    (project / "choosing.py").write_text("""
+import pathlib, time
+
+class Objective:
+    n_items, name = 9, "choosing"
+
+    def __call__(self, permutation):
+        return 0.0
+
+    def key(self, permutation):
+        pathlib.Path("chooses").touch()
+        time.sleep(1000)
+
+objective = Objective()
+""")
+    process = subprocess.Popen([str(LAW_RAY), "run", "choosing.py:objective", "--out", "run"], cwd=project,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    while not (project / "chooses").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert re.fullmatch(r"law-ray: interrupted: .*law-ray resume .*run` continues", said.splitlines()[-1])
+    assert "Traceback" not in said
+
+
 def wrong_tables(folder):
     rows = ["load,heat", "low,1", "high,2", "low,2"]
     (folder / "missing.csv").write_text("\n".join([*rows, ",1"]))
@@ -267,8 +328,8 @@ BAD = {
     "malformed position": ([*SCORE, "--n-items", "9", "--fixed", "1"], "'1' is not of the form ITEM=POSITION"),
     "unknown item": ([*SCORE, "--n-items", "9", "--fixed", "9=1"], "there is no item '9'"),
     "missing file of orderings": ([*SCORE, "--n-items", "9", "--start", "gone.txt"], "gone.txt cannot be read"),
-    "unknown method": ([*SCORE, "--n-items", "9", "--method", "magic"], "magic"),
-    "unknown mode": ([*SCORE, "--n-items", "9", "--mode", "min"], "mode is 'min'"),
+    "unknown method": ([*SCORE, "--n-items", "9", "--method", "magic"], "'magic' is not one of 'law-est', 'law-ei'"),
+    "unknown mode": ([*SCORE, "--n-items", "9", "--mode", "min"], "'min' is not one of 'sync', 'async'"),
     "unknown option": (["run", "nml:sachs", "--fast"], "--fast"),
     "unknown objective option": (["run", "nml:sachs", "-o", "speed=1"], "speed"),
     "malformed objective option": (["run", "nml:sachs", "-o", "seed"], "-o seed"),
@@ -308,10 +369,29 @@ def test_an_address_that_nobody_answers_is_refused_too_by_a_process_of_its_own(p
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_objective_that_only_fails_ends_the_run_with_exit_1_and_its_reason(project, here):
+def test_an_objective_that_only_fails_ends_the_run_with_exit_1_its_first_traceback_and_its_reason(project, here):
     done = here("run", "my_objective.py:broken", "--n-items", 9, "--quiet", cwd=project, code=1)
-    assert "no licence" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+    *traceback, last = done.stderr.splitlines()
+    assert last.startswith("law-ray: the last ")
+    assert "no licence" in last
+    assert traceback[:2] == ["trial 0 failed:", "Traceback (most recent call last):"]
+    assert traceback[-1] == "OSError: no licence"
+    assert done.stderr.count("Traceback") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_with_verbose_each_failure_has_its_traceback_and_prints_are_shown(project, here):
+    level = logging.getLogger("law_ray").level
+    options = ["--n-items", 9, "--evals", 6, "--n-init", 6, "--quiet"]
+    done = here("run", "my_objective.py:broken", *options, "-v", cwd=project, code=1)
+    assert done.stderr.count("OSError: no licence\n") == 6 + 1
+    assert "law-ray: trial 5 failed: OSError: no licence (my_objective.py, line " in done.stderr
+    assert "the fitted model" not in done.stderr
+    done = here("run", "my_objective.py:score", *options, "-vv", cwd=project)
+    assert "law-ray: trial 0: printed by a worker\n" in done.stderr
+    assert "law-ray: prepared in " in done.stderr
+    assert (logging.getLogger("law_ray").level, logging.getLogger("law_ray").handlers) == (level, [])
 
 
 @pytest.mark.slow

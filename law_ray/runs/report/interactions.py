@@ -23,7 +23,7 @@ from law_ray.models import fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gibbs import symmetric
 from law_ray.models.pairwise import Ensemble
-from law_ray.runs.report import DPI
+from law_ray.runs.report.prints import DPI
 from law_ray.runs.run import Run
 from law_ray.typing import FloatArray
 
@@ -166,10 +166,9 @@ def draw_interactions(run: Run, names: Sequence[str] | None = None, path: Path |
     """
     from matplotlib.figure import Figure
 
-    model = _model(run)
-    if model is None or not chooses(model, run.optimizer.n_items):
+    found, best = learned(run), run.best.permutation
+    if found is None:
         return None
-    found, best = _learned(run, model), run.best.permutation
     labels = [_named(item, names) for item in best]
     long = max(map(len, labels)) if len(best) <= MAX_LABELS else 0
     side = float(np.clip(1.5 + 0.16 * len(best), 4.2, 8.0)) + 0.06 * min(long, 30)  # inches
@@ -189,6 +188,14 @@ def draw_interactions(run: Run, names: Sequence[str] | None = None, path: Path |
     path = path or run.folder / "interactions.png"
     figure.savefig(path, dpi=DPI, bbox_inches="tight")
     return path
+
+
+def learned(run: Run) -> Interactions | None:
+    """Return what the pairwise model learned by the last fit; None where it does not predict best."""
+    model = _model(run)
+    if model is None or not chooses(model, run.optimizer.n_items):
+        return None
+    return _learned(run, model)
 
 
 def _model(run: Run) -> PairwiseHyperparameters | None:

@@ -1,5 +1,6 @@
-"""The figures of a run, from its journal."""
+"""PNG and SVG figures of a run, from its journal, for papers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,13 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.kernels.distance import DistanceHyperparameters
+from law_ray.runs.report.graph_layout import layout
 from law_ray.runs.run import Run
 from law_ray.theory import finite_space_gain_bound, information_gains, position_gain_bound
 
 DPI = 150
+MAX_PIXELS = 6_000
+"""Of the side of a network's picture; a larger one is drawn at fewer dots per inch."""
 
 
 def draw_convergence(run: Run, path: Path | None = None) -> Path:
@@ -86,55 +90,26 @@ def _saved(figure: Any, path: Path) -> Path:
     return path
 
 
-def draw_dag(folder: Path, names: list[str], edges: list[list[str]]) -> Path:
-    """Draw a directed acyclic graph, parents above children: dag.png."""
-    import networkx as nx
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def draw_dag(folder: Path, names: Sequence[str], edges: Sequence[Sequence[str]]) -> Path:
+    """Draw a directed acyclic graph, parents above children: dag.png, at most MAX_PIXELS wide and high."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import FancyArrowPatch, Rectangle
+    from matplotlib.path import Path as Curve
 
-    graph: Any = nx.DiGraph()
-    graph.add_nodes_from(names)
-    graph.add_edges_from(edges)
-    place = _layered(graph)
-    x, y = np.array(list(place.values())).T
-    figure = Figure(figsize=(max(5.0, 1.35 * np.ptp(x) + 1.5), 0.95 * np.ptp(y) + 1.0), dpi=DPI)  # boxes depend on it
+    drawn = layout(list(names), [(parent, child) for parent, child in edges])
+    margin = 0.15
+    width, height = drawn.width + 2 * margin, drawn.height + 2 * margin
+    figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(x.min() - 0.6, x.max() + 0.6), ylim=(y.min() - 0.5, y.max() + 0.5))
+    axes.set(xlim=(-margin, width - margin), ylim=(height - margin, -margin))
     axes.set_axis_off()
-    box = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": "C0"}
-    labels = {
-        name: axes.text(*place[name], name, ha="center", va="center", size=9, bbox=box, zorder=3) for name in names
-    }
-    FigureCanvasAgg(figure).draw()  # type: ignore[no-untyped-call]  # the boxes get their sizes, which the arrows end at
-    for parent, child in edges:
-        # An edge past other layers bends around what lies between, outwards.
-        layers = place[parent][1] - place[child][1]
-        middle = (place[parent][0] + place[child][0]) / 2
-        bend = 0.0 if layers <= 1 else min(0.35, 0.12 * layers) * (1 if middle >= 0 else -1)
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": "0.45",
-            "shrinkA": 0,
-            "shrinkB": 1,
-            "patchA": labels[parent].get_bbox_patch(),
-            "patchB": labels[child].get_bbox_patch(),
-            "connectionstyle": f"arc3,rad={bend}",
-        }
-        axes.annotate("", place[child], place[parent], arrowprops=arrow, zorder=2)
+    for points in drawn.edges.values():
+        curve = Curve(points, [Curve.MOVETO, *(len(points) - 1) * [Curve.CURVE4]])
+        axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=10, color="0.4", zorder=1))
+    for box in drawn.boxes.values():
+        corner = (box.x - box.width / 2, box.y - box.height / 2)
+        axes.add_patch(Rectangle(corner, box.width, box.height, facecolor="white", edgecolor="C0", zorder=2))
+        axes.text(box.x, box.y, box.label.replace("$", r"\$"), ha="center", va="center", size=10, zorder=3)
     path = folder / "dag.png"
-    figure.savefig(path, dpi=DPI)
+    figure.savefig(path, dpi=min(DPI, MAX_PIXELS / max(width, height)))
     return path
-
-
-def _layered(graph: Any) -> dict[str, tuple[float, float]]:
-    """Nodes by depth, each layer ordered by the mean place of its parents (the barycentre rule), roots on top."""
-    import networkx as nx
-
-    place: dict[str, tuple[float, float]] = {}
-    for depth, layer in enumerate(nx.topological_generations(graph)):
-        above = {node: [place[parent][0] for parent in graph.predecessors(node)] for node in layer}
-        ordered = sorted(layer, key=lambda node: (np.mean(above[node]) if above[node] else 0.0, node))
-        for k, node in enumerate(ordered):
-            # Every other layer is shifted a little, so that no edge runs along a column of nodes.
-            place[node] = (k - (len(ordered) - 1) / 2 + 0.25 * (depth % 2), -float(depth))
-    return place

@@ -1,5 +1,7 @@
 import dataclasses
+import html
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from law_ray.methods.pairwise import LEAST_VALUES
 from law_ray.models import fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.pairwise import Ensemble
-from law_ray.runs.interactions import Interactions, describe, draw_interactions, parts, shares
+from law_ray.runs.report.interactions import Interactions, describe, draw_interactions, parts, shares
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
 from law_ray.space.permutations import invert, sample
@@ -168,11 +170,14 @@ def test_the_report_names_and_draws_the_items_that_want_to_be_close(won):
     assert imread(path).std() > 0.01
 
 
-def test_the_command_prints_the_file_and_the_lines(won):
+def test_the_command_draws_it_for_papers_and_the_page_has_the_lines(won):
+    done = CliRunner().invoke(cli, ["report", "--png", str(won.folder)], catch_exceptions=False)
+    assert str(won.folder / "interactions.png") in done.output.splitlines()
     done = CliRunner().invoke(cli, ["report", str(won.folder)], catch_exceptions=False)
-    lines = done.output.splitlines()
-    assert str(won.folder / "interactions.png") in lines
-    assert lines[-5:] == describe(won)
+    text = Path(done.output.strip()).read_text(encoding="utf-8")
+    for line in describe(won)[1:]:
+        assert html.escape(line, quote=False) in text
+    assert 'id="fig-interactions"' in text
 
 
 def test_maximising_the_negative_finds_the_same_items(tmp_path, won):

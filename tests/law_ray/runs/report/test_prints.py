@@ -5,10 +5,10 @@ import pytest
 from matplotlib.image import imread
 
 from law_ray.errors import InputError
-from law_ray.runs import report
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
+from law_ray.runs.report import prints
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
 from tests.law_ray.runs.working import OBJECTIVE
@@ -30,8 +30,8 @@ def finished(folder, settings):
 @pytest.mark.parametrize("method", ["law-est", "law-auto", "random"])
 def test_the_figures_of_a_run(tmp_path, method):
     run = finished(tmp_path, dataclasses.replace(SETTINGS, method=method))
-    drawn = {tmp_path / "convergence.png": report.draw_convergence(run)}
-    gain = report.draw_information_gain(run)
+    drawn = {tmp_path / "convergence.png": prints.draw_convergence(run)}
+    gain = prints.draw_information_gain(run)
     if method == "random":
         assert gain is None
     else:
@@ -65,17 +65,17 @@ def test_a_run_without_a_value_has_nothing_to_draw(tmp_path):
     run = ActiveRun.start(tmp_path, SETTINGS, OBJECTIVE)
     run.enter(run.ask(1)[0].id, Outcome(reason="boom"))
     with pytest.raises(InputError, match="has no evaluation to draw yet: let the run go on"):
-        report.draw_convergence(Run.load(tmp_path))
+        prints.draw_convergence(Run.load(tmp_path))
 
 
 def test_a_network_is_drawn_with_all_its_nodes(tmp_path):
     edges = [["a", "b"], ["a", "d"], ["b", "c"], ["c", "d"]]
-    assert report.draw_dag(tmp_path, ["a", "b", "c", "d", "alone"], edges) == tmp_path / "dag.png"
+    assert prints.draw_dag(tmp_path, ["a", "b", "c", "d", "alone"], edges) == tmp_path / "dag.png"
     assert imread(tmp_path / "dag.png").std() > 0.01
 
 
 def test_an_edge_ends_in_an_arrowhead_that_its_childs_box_does_not_hide(tmp_path):
-    image = imread(report.draw_dag(tmp_path, ["a", "b"], [["a", "b"]]))[:, :, :3]
+    image = imread(prints.draw_dag(tmp_path, ["a", "b"], [["a", "b"]]))[:, :, :3]
     grey = (np.ptp(image, axis=2) < 0.02) & (np.abs(image.mean(axis=2) - 0.45) < 0.05)  # the colour of edges
     widths = grey.sum(axis=1)
     line = widths[widths > 0]

@@ -1,0 +1,143 @@
+"""The models of a run as they were at each round, from the hyperparameters in its journal."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from law_ray.kernels.protocol import Hyperparameters
+from law_ray.kernels.tour import TourHyperparameters
+from law_ray.methods.pairwise import chooses
+from law_ray.methods.registry import METHODS
+from law_ray.models import fit_pairwise, prior_mean
+from law_ray.models.fit_pairwise import PairwiseHyperparameters
+from law_ray.models.gp import GaussianProcess
+from law_ray.models.pairwise import Ensemble
+from law_ray.models.prior_mean import PriorMean
+from law_ray.models.selection import SelectionHyperparameters
+from law_ray.models.standardize import Standardization
+from law_ray.runs.records import AskRecord
+from law_ray.runs.report.view import View
+from law_ray.space.permutations import invert
+from law_ray.typing import FloatArray, IntArray
+
+Family = Literal["position", "additive", "tour", "pairwise"]
+MAX_VALUES = 1_500
+"""Given more values, predictions are computed from the latest ones (heuristic)."""
+
+
+class Prediction(NamedTuple):
+    """What was predicted of permutations, in the unit of the values."""
+
+    mean: FloatArray
+    """(m,) of the Gaussian process"""
+    deviation: FloatArray
+    """(m,) its standard deviation, with the noise"""
+    pairwise: FloatArray | None
+    """(m,) the mean of the pairwise model, where that chose points"""
+
+    @property
+    def best(self) -> FloatArray:
+        """The mean of the model that chose points."""
+        return self.mean if self.pairwise is None else self.pairwise
+
+
+class Belief:
+    """A model given the values of some trials: what it predicts."""
+
+    def __init__(self, view: View, model: Hyperparameters, rows: IntArray) -> None:
+        """Condition the model on `view.told[rows]`; O(n^3)."""
+        rows = rows[-MAX_VALUES:]
+        X, y, errors = view.permutations[rows], view.sign * view.values[rows], view.standard_errors[rows]
+        self._sign = view.sign
+        mean = self._prior_mean(view, model, X, y, errors)
+        self._process = GaussianProcess(X, y, model, errors, mean)
+        self._ensemble: Ensemble | None = None
+        if uses_pairs(view, model):
+            assert isinstance(model, PairwiseHyperparameters)
+            self._ensemble, self._standardize = fit_pairwise.learned(model, X, y, errors), Standardization.of(y)
+
+    @staticmethod
+    def _prior_mean(
+        view: View, model: Hyperparameters, X: IntArray, y: FloatArray, errors: FloatArray
+    ) -> PriorMean | None:
+        proxy = view.run.optimizer.proxy
+        if proxy is None:
+            return None
+        return prior_mean.fit(proxy, X, y, GaussianProcess(X, y, model, errors).decorrelate)
+
+    def predict(self, permutations: IntArray) -> Prediction:
+        """Return the predictions at (m, n_items) permutations."""
+        mean, variance = self._process.predict(permutations)
+        standardize = self._process.standardize
+        deviation = np.sqrt(variance + self._process.hyperparameters.noise) * standardize.scale * standardize.unit
+        pairwise = None
+        if self._ensemble is not None:
+            values = self._ensemble.values(invert(permutations)).mean(axis=1)
+            pairwise = self._sign * self._standardize.inverse(values)
+        return Prediction(self._sign * standardize.inverse(mean), deviation, pairwise)
+
+
+def of(view: View, ask: AskRecord) -> Hyperparameters | None:
+    """Return the model of an ask; None in the initial design, and for methods without a model."""
+    method = METHODS.get(view.run.settings.method)
+    if ask["model"] is None or method is None or method.model is None:
+        return None
+    return method.model.read(ask["model"])
+
+
+def last(view: View) -> Hyperparameters | None:
+    """Return the last model of the run."""
+    return view.run.optimizer.model
+
+
+def predictable(view: View) -> bool:
+    """Say whether predictions can be computed: a run with a prior mean needs its objective for that."""
+    return not view.run.objective.get("prior_mean", False) or view.run.optimizer.proxy is not None
+
+
+def uses_pairs(view: View, model: Hyperparameters | None) -> bool:
+    """Say whether the pairwise model chose points. It does not with a prior mean."""
+    return (
+        isinstance(model, PairwiseHyperparameters)
+        and bool(model.chains)
+        and not view.run.objective.get("prior_mean", False)
+        and chooses(model, view.run.settings.n_items)
+    )
+
+
+def family(view: View, model: Hyperparameters | None = None) -> Family | None:
+    """Return the family of a model, by default of the last one; None without a model."""
+    model = last(view) if model is None else model
+    if model is None:
+        return None
+    if uses_pairs(view, model):
+        return "pairwise"
+    if isinstance(model, PairwiseHyperparameters | SelectionHyperparameters):
+        return "tour" if isinstance(model.selected, TourHyperparameters) else "additive"
+    return "position"
+
+
+def known_at(view: View) -> dict[int, int]:
+    """Return how many trials were told before each ask, by the number of the ask in the journal."""
+    count, ask, counts = 0, 0, {}
+    for record in view.records:
+        if record["type"] == "ask":
+            counts[ask] = count
+            ask += 1
+        elif record["type"] == "tell":
+            count += 1
+    return counts
+
+
+def told_order(view: View) -> IntArray:
+    """Return the indices into `view.told` in the order in which the values arrived."""
+    row = {trial.id: k for k, trial in enumerate(view.told)}
+    return np.array([row[record["id"]] for record in view.records if record["type"] == "tell"], dtype=np.int64)
+
+
+def spread(items: Sequence[Any], count: int) -> list[Any]:
+    """Return at most `count` of the items, evenly spread, the last one among them."""
+    if len(items) <= count:
+        return list(items)
+    return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, count).round().astype(int))]

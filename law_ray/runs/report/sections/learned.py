@@ -1,0 +1,172 @@
+"""What the model learned: its family and hyperparameters by round, and how items interact."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from law_ray.kernels.additive import AdditiveHyperparameters
+from law_ray.kernels.distance import DistanceHyperparameters
+from law_ray.kernels.tour import TourHyperparameters
+from law_ray.models.fit_pairwise import PairwiseHyperparameters
+from law_ray.runs.report import interactions, look, models
+from law_ray.runs.report.blocks import Figure, Section, Text
+from law_ray.runs.report.view import View
+from law_ray.typing import FloatArray
+
+MAX_ROUNDS = 200
+"""Rounds whose hyperparameters are shown, evenly spread."""
+BESIDE = 36
+"""Up to so many items, both maps of interactions stand beside each other (heuristic)."""
+MEANINGS = {
+    "position": "near the positions that items have in it, an ordering's value is alike",
+    "additive": "a sum of five similarities of orderings, weighted by the data",
+    "tour": "the value depends on which items are neighbours",
+    "pairwise": "the value is a sum over pairs of items, by the positions of both",
+}
+
+
+def section(view: View) -> Section:
+    """Return the section."""
+    lead = "Which kind of problem the model takes this for, from round to round, and what it found in it."
+    model = models.last(view)
+    if model is None:
+        why = "No model was fitted: the initial design was not complete, or the method has none."
+        return Section("learned", "What the model learned", lead, [Text(why)])
+    rules = models.family(view)
+    assert rules is not None
+    blocks: list[object] = [Text(f"At the end the {rules} model chose the points: {MEANINGS[rules]}.")]
+    blocks += [Text(line) for line in interactions.describe(view.run, list(view.names))[1:]]
+    blocks.append(Figure("fig-rounds", rounds_figure(view), 460))
+    selected = getattr(model, "selected", model)
+    selected = getattr(selected, "selected", selected)
+    if rules == "pairwise":
+        found = interactions.learned(view.run)
+        assert found is not None
+        n_items = len(view.names)
+        height = 560 if n_items <= BESIDE else 2 * min(11 * n_items + 120, 1150)
+        width = 0 if n_items <= BESIDE else min(12 * n_items, 1000)
+        blocks.append(Figure("fig-interactions", interaction_figure(view, found), height, min_width=width))
+    elif isinstance(selected, TourHyperparameters):
+        blocks.append(Text("Items close to each other on this map are expected to be good neighbours on the tour."))
+        blocks.append(Figure("fig-map", map_figure(view, selected), 480))
+    return Section("learned", "What the model learned", lead, blocks)
+
+
+def rounds_figure(view: View) -> go.Figure:
+    """Return the weights of the model's parts, and its noise and decay, by round."""
+    asks = [ask for ask in view.asks if ask["model"] is not None]
+    curves: dict[str, dict[int, float]] = defaultdict(dict)
+    scales: dict[str, dict[int, float]] = defaultdict(dict)
+    for ask in models.spread(asks, MAX_ROUNDS):
+        model = models.of(view, ask)
+        for name, share in _shares(model).items():
+            curves[name][ask["round"]] = share
+        for name, amount in _amounts(view, model).items():
+            scales[name][ask["round"]] = amount
+    drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
+    rounds = sorted({t for curve in [*curves.values(), *scales.values()] for t in curve})
+    for row, parts in enumerate((curves, scales), start=1):
+        for k, (name, curve) in enumerate(sorted(parts.items())):
+            color = look.SERIES[(k + 5 * (row - 1)) % len(look.SERIES)]
+            values = [curve.get(t, 0.0 if row == 1 else None) for t in rounds]
+            drawn.add_scatter(x=rounds, y=values, mode="lines", name=name, line={"color": color}, row=row, col=1)
+    look.styled(drawn, "", "", 460, hovermode="x unified")
+    drawn.update_xaxes(title_text="round", row=2, col=1)
+    drawn.update_yaxes(title_text="share of the variance", rangemode="tozero", row=1, col=1)
+    drawn.update_yaxes(title_text="(log scale)", type="log", row=2, col=1)
+    return drawn
+
+
+def _shares(model: Any) -> dict[str, float]:
+    """Return the share of each part of the selected kernel in its variance."""
+    selected = getattr(model, "selected", model)
+    selected = getattr(selected, "selected", selected)
+    if isinstance(selected, AdditiveHyperparameters):
+        weights = {name: own[0] + sum(own[2:]) for name, own in selected.components.items()}
+    elif isinstance(selected, TourHyperparameters):
+        weights = {"tour": selected.signal_variance}
+    elif isinstance(selected, DistanceHyperparameters):
+        weights = {"position": selected.signal_variance}
+    else:
+        return {}
+    total = sum(weights.values()) or 1.0
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def _amounts(view: View, model: Any) -> dict[str, float]:
+    """Return the noise, the decay of a kernel of one distance, and the pairwise model's advantage."""
+    if model is None:
+        return {}
+    found = {"noise (share of the values' variance)": max(float(model.noise), 1e-9)}
+    if isinstance(model, DistanceHyperparameters):
+        found["decay"] = model.decay
+    if isinstance(model, PairwiseHyperparameters) and model.chains and model.advantage > 0:
+        found["advantage of the pairwise model"] = float(np.clip(model.advantage, 1e-3, 1e6))
+    return found
+
+
+def map_figure(view: View, tour: TourHyperparameters) -> go.Figure:
+    """Return the items in the plane: the two main axes of their vectors, joined in the order of the best tour."""
+    place = plane(np.array(tour.vectors))
+    best = view.run.best.permutation
+    loop = np.append(best, best[0])
+    drawn = go.Figure()
+    drawn.add_scatter(
+        x=place[loop, 0],
+        y=place[loop, 1],
+        mode="lines",
+        line={"color": look.INITIAL, "width": 1},
+        name="best tour",
+        hoverinfo="skip",
+    )
+    drawn.add_scatter(
+        x=place[:, 0],
+        y=place[:, 1],
+        mode="markers+text",
+        text=look.plain(view.short_names),
+        textposition="top center",
+        textfont={"size": 10},
+        marker={"color": look.CHOSEN, "size": 8},
+        hovertemplate="%{text}<extra></extra>",
+        name="items",
+    )
+    look.styled(drawn, "", "", 480)
+    drawn.update_yaxes(scaleanchor="x", showticklabels=False)
+    drawn.update_xaxes(showticklabels=False)
+    return drawn
+
+
+def plane(vectors: FloatArray) -> FloatArray:
+    """Return the coordinates (n_items, 2) of vectors (n_items, n_dimensions) along their two main axes."""
+    centred = vectors - vectors.mean(axis=0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    place = np.zeros((len(vectors), 2))
+    place[:, : min(2, len(s))] = (u * s)[:, :2]
+    return place
+
+
+def interaction_figure(view: View, found: interactions.Interactions) -> go.Figure:
+    """Return how pairs of items and pairs of positions interact, as `interactions` explains."""
+    best = view.run.best.permutation
+    names, positions = [view.short_names[item] for item in best], [str(k) for k in range(len(best))]
+    beside = len(best) <= BESIDE
+    titles = ("items: blue want to be close, red far apart", "positions: blue count as close, red as far apart")
+    grid = {"rows": 1, "cols": 2} if beside else {"rows": 2, "cols": 1}
+    drawn = make_subplots(**grid, subplot_titles=titles, horizontal_spacing=0.14, vertical_spacing=0.1)
+    hovers = ("%{y} and %{x}: F = %{z:.3g}", "positions %{y} and %{x}: D = %{z:.3g}")
+    # F large: the items want to be close, so its colours are turned.
+    maps = (found.items[np.ix_(best, best)], found.places)
+    for k, (matrix, labels, hover) in enumerate(zip(maps, (names, positions), hovers, strict=True)):
+        shown = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
+        limit = float(np.nanmax(np.abs(shown))) or 1.0
+        where = {"row": 1, "col": k + 1} if beside else {"row": k + 1, "col": 1}
+        options = {"colorscale": "RdBu", "reversescale": k == 1, "zmin": -limit, "zmax": limit, "showscale": False}
+        drawn.add_trace(look.heat_map(shown, labels, labels, hover, **options), **where)
+    look.styled(drawn, "", "", 560)
+    for k, labels in enumerate((names, positions)):
+        where = {"row": 1, "col": k + 1} if beside else {"row": k + 1, "col": 1}
+        look.label_axes(drawn, labels, labels, **where)
+    return drawn

@@ -1,0 +1,140 @@
+"""What the best ordering looks like: the network, the tour or the schedule."""
+
+import html
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from law_ray.runs.report import look
+from law_ray.runs.report.blocks import Facts, Figure, Picture, Section, Table, Text
+from law_ray.runs.report.graph_layout import layout
+from law_ray.runs.report.view import View, number, shortened
+
+PIXELS = 96
+"""Of an inch."""
+SHOWN_FACTS = 12
+"""Parts of the answer that are shown."""
+
+
+def section(view: View) -> Section | None:
+    """Return the section; None if the objective is not at hand, or has nothing to show."""
+    if view.objective is None or not view.told:
+        return None
+    explained = view.objective.explain(view.run.best, view.run.settings.seed)
+    drawing = view.objective.drawing(view.run.best)
+    blocks: list[Any] = []
+    title, lead = "The best ordering in detail", "What the objective says of it."
+    if "edges" in explained:
+        title, lead = "The network", "Parents stand above their children; the edges are those of the best ordering."
+        blocks.append(Picture("network", network_svg(view.names, [tuple(edge) for edge in explained["edges"]])))
+    elif drawing.get("kind") == "tour":
+        title, lead = "The tour", "The cities in the plane by their distances, and the best tour among them."
+        blocks.append(Figure("fig-tour", tour_figure(view, drawing), 560))
+    elif drawing.get("kind") == "schedule":
+        title, lead = "The schedule", "Each bar is a job on a machine; the last one ends at the makespan."
+        blocks.append(Figure("fig-schedule", schedule_figure(view, drawing), _schedule_height(drawing)))
+    facts = [
+        (key.replace("_", " "), _said(value)) for key, value in explained.items() if key not in ("edges", "ordering")
+    ]
+    if facts:
+        blocks.append(Facts(facts[:SHOWN_FACTS]))
+    if "edges" in explained:
+        rows = [[shortened(parent), shortened(child)] for parent, child in explained["edges"]]
+        blocks.append(Table("tab-edges", ["parent", "child"], rows) if rows else Text("The network has no edges."))
+    return Section("picture", title, lead, blocks) if blocks else None
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key.replace('_', ' ')} {_said(each)}" for key, each in value.items())
+    return number(value, 8) if isinstance(value, float) else str(value)
+
+
+def network_svg(names: tuple[str, ...], edges: list[tuple[Any, ...]]) -> str:
+    """Return a drawing of a directed acyclic graph as SVG, whose colours are those of the page."""
+    drawn = layout(list(names), [(str(parent), str(child)) for parent, child in edges])
+    width, height = (PIXELS * (side + 0.2) for side in (drawn.width, drawn.height))
+    parts = [
+        f'<svg viewBox="{-0.1 * PIXELS:.0f} {-0.1 * PIXELS:.0f} {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" aria-label="network">',
+        '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">'
+        '<path class="arrow-head" d="M0,1 L10,5 L0,9 z"/></marker></defs>',
+    ]
+    for points in drawn.edges.values():
+        first, *others = (points * PIXELS).tolist()
+        curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in others)
+        parts.append(f'<path class="edge" marker-end="url(#head)" d="M{first[0]:.1f},{first[1]:.1f} C{curve}"/>')
+    for name, box in drawn.boxes.items():
+        x, y, w, h = (PIXELS * side for side in (box.x, box.y, box.width, box.height))
+        parts.append(
+            f'<g class="node"><title>{html.escape(name)}</title>'
+            f'<rect x="{x - w / 2:.1f}" y="{y - h / 2:.1f}" width="{w:.1f}" height="{h:.1f}" rx="5"/>'
+            f'<text x="{x:.1f}" y="{y:.1f}">{html.escape(box.label)}</text></g>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def tour_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
+    """Return the best tour through the places (n_items, 2), beside the best of the initial design."""
+    places = np.asarray(drawing["places"])
+    drawn = go.Figure()
+    initial = [k for k in view.ranking if view.told[k].round <= 0]
+    tours = [("best of the initial design", look.INITIAL, "dot", view.told[initial[0]])] if initial else []
+    tours.append(("best tour", look.BEST, "solid", view.run.best))
+    for name, color, dash, trial in tours:
+        loop = np.append(trial.permutation, trial.permutation[0])
+        drawn.add_scatter(
+            x=places[loop, 0],
+            y=places[loop, 1],
+            mode="lines",
+            line={"color": color, "dash": dash, "width": 2 if dash == "solid" else 1},
+            name=f"{name}: {number(trial.value)}",
+            hoverinfo="skip",
+        )
+    drawn.add_scatter(
+        x=places[:, 0],
+        y=places[:, 1],
+        mode="markers+text" if len(places) <= 60 else "markers",
+        text=look.plain(view.short_names),
+        textposition="top center",
+        textfont={"size": 10},
+        marker={"color": look.CHOSEN, "size": 8},
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+    look.styled(drawn, "", "", 560)
+    drawn.update_yaxes(scaleanchor="x", showticklabels=False)
+    drawn.update_xaxes(showticklabels=False)
+    return drawn
+
+
+def _schedule_height(drawing: dict[str, Any]) -> int:
+    return int(np.clip(34 * (1 + max(bar["machine"] for bar in drawing["bars"])) + 110, 260, 800))
+
+
+def schedule_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
+    """Return a Gantt chart of bars with `job`, `machine`, `begin` and `end`."""
+    bars = drawing["bars"]
+    names = view.short_names
+    drawn = go.Figure()
+    for k, job in enumerate(view.run.best.permutation.tolist()):
+        own = [bar for bar in bars if bar["job"] == job and bar["end"] > bar["begin"]]
+        drawn.add_bar(
+            x=[bar["end"] - bar["begin"] for bar in own],
+            base=[bar["begin"] for bar in own],
+            y=[f"machine {bar['machine']}" for bar in own],
+            orientation="h",
+            marker={"color": look.SERIES[k % len(look.SERIES)], "line": {"width": 0}},
+            text=look.plain([names[job]] * len(own))[:1] * len(own),
+            textposition="inside",
+            insidetextanchor="middle",
+            hovertemplate=[
+                f"{look.plain([names[job]])[0]}: {number(bar['begin'])} to {number(bar['end'])}" for bar in own
+            ],
+            name=names[job],
+            showlegend=False,
+        )
+    look.styled(drawn, "time", "", _schedule_height(drawing), barmode="overlay", bargap=0.15)
+    drawn.update_yaxes(autorange="reversed", type="category")
+    return drawn

@@ -1,0 +1,46 @@
+import shlex
+
+import pytest
+
+from law_ray.cli import run as run_command
+from law_ray.runs.active import ActiveRun
+from law_ray.runs.objective import BlackBox
+from law_ray.runs.report.sections.answer import command, headline, state
+from law_ray.runs.report.view import View
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings
+from tests.law_ray.runs.report.runs import made, view
+
+
+def test_the_command_to_reproduce_a_run_gives_its_settings(tmp_path):
+    objective = BlackBox.load("tsp:plane8", {"seed": "3"})
+    settings = Settings(n_items=8, evals=33, batch_size=4, method="law-est", seed=5, before=((1, 2),), maximize=True)
+    ActiveRun.start(tmp_path, settings, objective.to_record("")).journal.close()
+    words = shlex.split(command(View.of(Run.load(tmp_path), objective)))
+    assert words[:2] == ["law-ray", "run"]
+    parsed = run_command.make_context("run", words[2:]).params
+    assert parsed["objective"] == "tsp:plane8"
+    assert parsed["options"] == ("seed=3",)
+    expected = {"evals": 33, "batch_size": 4, "method": "law-est", "seed": 5, "before": ("1<2",), "maximize": True}
+    assert {name: parsed[name] for name in expected} == expected
+
+
+def test_a_function_of_the_users_is_reproduced_by_a_call(tmp_path):
+    found = command(view(tmp_path))
+    assert found.startswith("law_ray.minimize(f, n_items=6, seed=0, evals=30, ")
+    assert "method='law-est'" in found
+    assert "n_init=10" in found
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(7, "unfinished"), (40, "ended: all evaluations were made")])
+def test_the_state_is_told(tmp_path, limit, expected):
+    assert state(view(tmp_path, limit=limit)) == expected
+
+
+def test_the_headline_of_noisy_values_is_the_mean_of_repeats(tmp_path):
+    run = made(tmp_path, error=2.0)
+    assert run.repeats
+    shown = headline(View.of(run))
+    assert shown.startswith(f"{run.winner.value:.7g} ± ")
+    repeats = [repeat.value for repeat in run.repeats[run.winner.trial_id]]
+    assert run.winner.value == pytest.approx(sum(repeats) / len(repeats))
