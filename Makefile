@@ -3,16 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test test-all check wheel clean
+.PHONY: demo docs test test-all check wheel clean
 
 demo: .venv/run.stamp
-	$(BIN)/law-ray run nml:sachs --evals 120
+	$(BIN)/law-ray run tsp:plane30 --evals 240 --batch-size 6
 
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadgroup --durations=10
 
 test-all: .venv/oracles.stamp
 	$(BIN)/pytest --durations=10 -m ""
+
+docs: .venv/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -23,7 +26,7 @@ wheel: .venv/dev.stamp
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf .venv dist
+	rm -rf .venv dist site
 
 .venv/run.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -35,6 +38,11 @@ clean:
 	$(INSTALL) '.[dev]'
 	touch $@
 
+.venv/docs.stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) '.[docs]'
+	touch $@
+
 .venv/oracles.stamp: .venv/dev.stamp
-	$(INSTALL) '.[dev,oracles]'
+	$(INSTALL) '.[dev,docs,oracles]'
 	touch $@

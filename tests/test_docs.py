@@ -1,6 +1,7 @@
-"""The documents at the root name files that exist, and their code and the YAML files can be parsed.
+"""The documents name files that exist, and their code and the YAML files can be parsed.
 
-This module needs only pytest and PyYAML, so that the documents can be checked without installing law_ray.
+This module needs only pytest and PyYAML, so that the documents can be checked without installing law_ray. The links
+between the pages of the site are checked by its strict build, and `tests/docs` runs the code.
 """
 
 import ast
@@ -14,9 +15,16 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted(ROOT.glob("*.md"))
+AT_ROOT = sorted(ROOT.glob("*.md"))
+DOCUMENTS = [*AT_ROOT, *sorted(ROOT.glob("docs/**/*.md"))]
 YAML_FILES = sorted(
-    [*ROOT.glob("*.yaml"), *ROOT.glob(".pre-commit-config.yaml"), *ROOT.glob("*.cff"), *ROOT.glob(".github/**/*.yml")]
+    [
+        *ROOT.glob("*.yaml"),
+        ROOT / "mkdocs.yml",
+        *ROOT.glob(".pre-commit-config.yaml"),
+        *ROOT.glob("*.cff"),
+        *ROOT.glob(".github/**/*.yml"),
+    ]
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -45,11 +53,12 @@ def blocks(text: str, *languages: str) -> Iterator[str]:
 
 
 def test_documents_are_found():
-    assert {"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"} <= {path.name for path in DOCUMENTS}
+    assert {"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"} <= {path.name for path in AT_ROOT}
+    assert len(DOCUMENTS) > len(AT_ROOT) + 20
     assert {"cluster.yaml", "CITATION.cff", "ci.yml", "bug.yml"} <= {path.name for path in YAML_FILES}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=ids(DOCUMENTS))
+@pytest.mark.parametrize("document", AT_ROOT, ids=ids(AT_ROOT))
 def test_links_within_the_project_lead_somewhere(document):
     text = document.read_text(encoding="utf-8")
     broken = []
