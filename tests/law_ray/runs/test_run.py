@@ -290,4 +290,3 @@ def test_a_run_tells_why_it_ended_until_it_is_resumed(tmp_path):
     run.journal.close()
     again = ActiveRun.resume(tmp_path, evals=30)
     assert again.end_reason == ""
-

@@ -63,6 +63,13 @@ for (const header of document.querySelectorAll("th button")) {
   });
 }
 
-addEventListener("beforeprint", () => {
-  for (const name of Object.keys(figures)) Plotly.Plots.resize(document.getElementById(name));
-});
+const PAPER = 680;  // pixels of the width of A4 or letter between usual margins
+
+function resizeAll(width) {
+  for (const name of Object.keys(figures)) {
+    Plotly.relayout(document.getElementById(name), width ? { width, autosize: false } : { width: null, autosize: true });
+  }
+}
+
+addEventListener("beforeprint", () => resizeAll(PAPER));
+addEventListener("afterprint", () => resizeAll(null));

@@ -165,6 +165,19 @@ def test_in_a_browser_on_a_phone_only_parts_scroll_sideways(tmp_path, browser):
 
 
 @pytest.mark.slow
+def test_in_a_browser_figures_fit_on_paper(tmp_path, browser):
+    tab, complaints, _ = opened(browser, page.write(made(tmp_path)))
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.wait_for_function(
+        "[...document.querySelectorAll('.figure .main-svg')].every((each) => each.getAttribute('width') <= 680)"
+    )
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    tab.wait_for_function("document.querySelector('#fig-convergence .main-svg').getAttribute('width') > 900")
+    assert complaints == []
+    tab.close()
+
+
+@pytest.mark.slow
 def test_a_large_run_stays_small(tmp_path):
     run = made(tmp_path, n_items=200, evals=5000, method="random", batch_size=500)
     assert page.write(run).stat().st_size < MAX_BYTES
