@@ -159,7 +159,7 @@ REPORT = """# What each part of law-auto is worth
 {machine} Regenerate with `python -m experiments.ours.ablation`.
 
 Best values after {evaluations} evaluations in batches of five, the first {init} random and shared by all lines: mean +-
-standard error over {runs} runs. The line "no pairwise model" leaves that model out; law-auto with it was not run yet.
+standard error over {runs} runs. The line "no pairwise model" leaves that model out.
 Each further line leaves it out too, and leaves out or replaces one more part. In their order: the model has the
 additive kernel alone; it has the position kernel, and the search only swaps two items; the search only swaps two items;
 batches have points of fewer purposes (three lines); the local search stays at the best point; batches stay the same on
