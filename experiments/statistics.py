@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from scipy.stats import studentized_range
 
 from law_ray.typing import FloatArray
 
@@ -28,3 +29,13 @@ def average_ranks(table: pd.DataFrame) -> "pd.Series[float]":
         table: One row per problem and method, with the columns problem, method and mean.
     """
     return table.groupby("problem")["mean"].rank(method="min").groupby(table["method"]).mean()
+
+
+def critical_difference(n_methods: int, n_problems: int, alpha: float = 0.05) -> float:
+    """Return by how much the average ranks of two methods must differ to be significant: the test of Nemenyi.
+
+    That is q sqrt(k (k + 1) / (6 N)) for k methods on N problems, with q the quantile of the studentized range divided
+    by sqrt(2) (Demsar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7, 2006).
+    """
+    q = studentized_range.ppf(1.0 - alpha, n_methods, np.inf) / np.sqrt(2.0)
+    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_problems)))

@@ -203,8 +203,7 @@ REPORT = """# Problems nobody tuned on
 
 Best values after {evaluations} evaluations in batches of five, the first {init} random and shared by the methods: mean
 +- standard error over the runs, how far the mean is above the best value that any run found, and how far it was halfway
-through the rounds. "law-auto without pairs" is law-auto without its pairwise model. The
-rows of law-auto are of an earlier version of that model.
+through the rounds. "law-auto without pairs" is law-auto without its pairwise model.
 
 One part of law-auto was tuned on one of these problems: its behaviour on plateaus, on weighted tardiness, where it had
 3409.17 +- 100.57 before. The bandwidth problem, whose plateaus are larger, was added after that.

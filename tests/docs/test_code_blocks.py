@@ -8,9 +8,9 @@ from tests.docs.documents import PAGES, blocks, commands, name, run
 
 
 def is_slow(page):
-    """Whether a page makes runs, each of which takes seconds; the README's one is always made."""
+    """Whether a page makes runs, each of which takes seconds."""
     code = "".join(block.code for block in blocks(page, "python"))
-    return name(page) != "README.md" and ("minimize(" in code or "tune." in code)
+    return "minimize(" in code or "tune." in code
 
 
 WITH_PYTHON = [

@@ -1,0 +1,167 @@
+"""The page: tables per problem, mean ranks with their critical difference, and how each method was used."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments import markdown
+from experiments.machine import machine
+from experiments.markdown import plus_minus
+from experiments.ours.general_rivals.methods import METHODS
+from experiments.ours.general_rivals.problems import PROBLEMS, REPLICATES, published
+from experiments.runs import values_after
+from experiments.statistics import critical_difference, standard_error
+
+CHECKED = (100, 200, 400)
+"""Evaluations after which values are compared, those of the published figures."""
+SETTING = ["problem", "batch_size"]
+
+
+def report(rows: pd.DataFrame) -> str:
+    """Return the page on all rows."""
+    rows = longest(rows)
+    parts = [
+        HEAD.format(machine=machine(len(os.sched_getaffinity(0))), replicates=REPLICATES),
+        _missing(rows),
+        _ranks(rows),
+    ]
+    for name, about in PROBLEMS.items():
+        of_problem = rows[rows["problem"] == name]
+        if of_problem.empty:
+            continue
+        parts.append(f"\n## {name}\n\n{about.text[0].upper()}{about.text[1:]}.\n")
+        heuristics = of_problem[~of_problem["method"].isin(list(METHODS))]
+        for batch_size, runs in of_problem[of_problem["method"].isin(list(METHODS))].groupby("batch_size"):
+            parts.append(f"\nIn batches of {batch_size}:\n\n{_table(name, runs, heuristics)}")
+    parts.append(f"\n## How each method was used\n\n{_uses()}")
+    return "".join(parts)
+
+
+def longest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without those that a longer run of the same method and seed replaces."""
+    kinds = [*SETTING, "method", "seed"]
+    return rows.sort_values("evaluations", kind="stable").drop_duplicates(kinds, keep="last").sort_index()
+
+
+def checked(rows: pd.DataFrame, evaluations: int) -> pd.DataFrame:
+    """Return the rows that are at least so long, with their value after so many evaluations in the column `value`."""
+    long = rows[rows["evaluations"] >= evaluations]
+    return long.assign(value=values_after(long, [evaluations])[:, 0] if len(long) else [])
+
+
+def ranks(rows: pd.DataFrame, evaluations: int, batch_size: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return the ranks of the methods by their mean value after so many evaluations, and the problems that count.
+
+    Those are the problems with runs of this length, and the methods those with runs on each of them. Equal means share
+    the mean of their ranks, as the test of Nemenyi supposes.
+
+    Returns:
+        A row for each method, the best first, with its mean rank; and the names of the problems.
+    """
+    own = checked(rows[(rows["batch_size"] == batch_size) & rows["method"].isin(list(METHODS))], evaluations)
+    means = own.groupby(["problem", "method"])["value"].mean().unstack()
+    complete = means.dropna(axis=1)
+    mean_ranks = complete.rank(axis=1).mean().sort_values()
+    return mean_ranks.rename("rank").reset_index(), [str(name) for name in means.index]
+
+
+def _ranks(rows: pd.DataFrame) -> str:
+    parts = ["\n## Mean ranks\n"]
+    settings = [(batch, count) for batch in sorted(rows["batch_size"].unique()) for count in CHECKED]
+    for batch_size, evaluations in settings:
+        table, problems = ranks(rows, evaluations, int(batch_size))
+        if len(table) < 2:
+            continue
+        difference = critical_difference(len(table), len(problems))
+        text = f"{', '.join(problems)}. Ranks that differ by less than {difference:.2f} do not differ significantly."
+        lines = markdown.table(["method", "mean rank"], table.to_numpy(dtype=object).tolist())
+        parts.append(f"\nAfter {evaluations} evaluations in batches of {batch_size}, on {text}\n\n{lines}")
+    return "".join(parts)
+
+
+def _table(problem: str, rows: pd.DataFrame, heuristics: pd.DataFrame) -> str:
+    """Return the table of one problem and batch size, the best at the last budget first."""
+    counts = [count for count in CHECKED if len(checked(rows, count))]
+    lines: list[tuple[float, list[Any]]] = []
+    for method, runs in rows.groupby("method"):
+        cells, mean = [], np.nan
+        for count in counts:
+            values = checked(runs, count)["value"].to_numpy(dtype=float)
+            mean = values.mean() if len(values) else np.nan
+            cells.append(plus_minus(mean, standard_error(values)))
+        seconds = [f"{runs[name].mean():.1f}" for name in ("choosing", "evaluating", "wall")]
+        lines.append((mean, [method, len(runs), *cells, *seconds]))
+    for method, runs in heuristics.groupby("method"):
+        value = float(values_after(runs, [1])[0, 0])
+        lines.append((value, [f"{method} (heuristic)", "", *len(counts) * [f"{value:.2f}"], "", "", ""]))
+    lines += _published(problem, counts)
+    lines.sort(key=lambda line: (np.isnan(line[0]), line[0]))
+    header = ["method", "runs", *(f"after {count}" for count in counts), "choosing, s", "evaluating, s", "wall, s"]
+    return markdown.table(header, [cells for _, cells in lines])
+
+
+def _published(problem: str, counts: list[int]) -> list[tuple[float, list[Any]]]:
+    """Return the lines of the published figures."""
+    figures = published()
+    lines = []
+    for method, runs in figures[figures["problem"] == problem].groupby("method"):
+        after = runs.set_index("evaluations").loc[counts]
+        cells = [plus_minus(mean, error) for mean, error in zip(after["mean"], after["error"], strict=True)]
+        lines.append(
+            (float(after["mean"].iloc[-1]), [f"{method} (published)", runs["runs"].iloc[0], *cells, *3 * [""]])
+        )
+    return lines
+
+
+def _missing(rows: pd.DataFrame) -> str:
+    """Say what has not been played yet."""
+    played = set(rows["problem"])
+    problems = [name for name in PROBLEMS if name not in played]
+    methods = [name for name in METHODS if name not in set(rows["method"])]
+    budgets = [str(count) for count in CHECKED if rows.empty or count > rows["evaluations"].max()]
+    batches = [str(size) for size in (1, 5, 20) if size not in set(rows.loc[rows["evaluations"] > 1, "batch_size"])]
+    seeds = rows[rows["method"].isin(list(METHODS))].groupby([*SETTING, "method"]).size()
+    counts = sorted({seeds.min(), seeds.max()}) if len(seeds) else []
+    few = f"Runs of each kind: {' to '.join(map(str, counts))}, of 10 planned." if counts else ""
+    lists = {"Problems": problems, "Methods": methods, "Evaluations": budgets, "Batch sizes": batches}
+    lines = [f"- {what}: {_listed(names)}." for what, names in lists.items() if names]
+    return "\n".join(["\n## Not played yet\n", *lines, f"- {few}" if few else "", ""]) if lines or few else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _uses() -> str:
+    lines = [[name, each.how, each.distributions or "law_ray"] for name, each in METHODS.items()]
+    return markdown.table(["method", "how", "of"], lines) + ABSENT
+
+
+ABSENT = """
+All of these install on Python 3.11. Google Vizier (google-vizier 0.1.24) does not take part. With the versions that pip
+chooses, its Gaussian process fails on import: equinox 0.11.7 does not know jax 0.10. Its public module of designers
+needs cvxpy and evojax besides, which it does not declare. With jax 0.4.38 put in by hand it ran, but made fewer than 80
+evaluations in 300 s. CEGO, UMM and FAT-RLS take part by their published figures.
+"""
+
+HEAD = """# Beside what users would pick
+
+{machine} Regenerate with `python -m experiments.ours.general_rivals`, after `pip install '.[rivals]'`. The instances
+are QAPLIB's, Reeves's and LOLIB's, in the folder LAW_RAY_INSTANCES.
+
+Best values, mean +- standard error over the seeds; lower is better. `runs` counts the seeds at the least budget; a cell
+without an error is of one run. Of noisy problems a method sees single evaluations; the value here is that of the
+ordering with the least observed value, evaluated again: the mean of {replicates} evaluations with the same random
+numbers for all orderings. An ordering that breaks the line's precedences is repaired before it is evaluated, for all
+methods in the same way. One that was evaluated before costs nothing. All methods use their libraries' defaults, but for
+the population of 20, which suits such budgets.
+
+Seconds are those of a whole run on one thread, with other work on the machine: `choosing` and `evaluating` are
+processor time, `wall` is what passed. Published figures are of sequential methods (CEGO and UMM: Irurozki and
+Lopez-Ibanez, GECCO 2021; FAT-RLS: Santucci and Baioletti).
+
+![Best value against evaluations](general_rivals.png)
+"""
