@@ -62,7 +62,7 @@ class Line:
     @property
     def item_names(self) -> list[str]:
         """The jobs, with the letter of their family."""
-        return [f"{chr(ord('A') + family)}{job}" for job, family in enumerate(self.families.tolist())]
+        return [f"{chr(ord('A') + family % 26)}{job}" for job, family in enumerate(self.families.tolist())]
 
     @property
     def constraints(self) -> Constraints:

@@ -59,7 +59,7 @@ class Slots:
     @property
     def item_names(self) -> list[str]:
         """The articles, with the letter of their family."""
-        return [f"{chr(ord('A') + family)}{article}" for article, family in enumerate(self.families.tolist())]
+        return [f"{chr(ord('A') + family % 26)}{article}" for article, family in enumerate(self.families.tolist())]
 
     @property
     def fingerprint(self) -> str:

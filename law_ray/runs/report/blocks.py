@@ -40,13 +40,16 @@ class Figure:
     name: str
     """the id of its element"""
     figure: Any
-    height: int = 380
-    """in pixels"""
     per_item: bool = False
     """whether its points are trials, whose ordering is shown below the figure"""
     min_width: int = 0
     """in pixels: on a narrower screen the figure scrolls"""
     kind = "figure"
+
+    @property
+    def height(self) -> int:
+        """In pixels."""
+        return int(self.figure.layout.height)
 
 
 @dataclass(frozen=True)

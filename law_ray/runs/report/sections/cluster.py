@@ -39,9 +39,7 @@ def section(view: View) -> Section:
     evaluated = [span for span in spans if span.state != "choosing"]
     if not evaluated:
         return Section("cluster", "The cluster", lead, [Text("No evaluation has ended yet.")])
-    rows = len({(span.node, span.slot) for span in evaluated})
-    height = int(np.clip(22 * rows + 150, 220, 900))
-    blocks: list[object] = [Facts(facts(view, spans)), Figure("fig-cluster", figure(spans), height, per_item=True)]
+    blocks: list[object] = [Facts(facts(view, spans)), Figure("fig-cluster", figure(spans), per_item=True)]
     return Section("cluster", "The cluster", lead, [*blocks, *_failures(view)])
 
 
@@ -118,7 +116,13 @@ def figure(spans: list[Span]) -> go.Figure:
             line={"color": color, "width": width},
             name=name,
         )
-    look.styled(drawn, f"{unit} since the start, without pauses", "", 260, hovermode="closest")
+    look.styled(
+        drawn,
+        f"{unit} since the start, without pauses",
+        "",
+        int(np.clip(22 * len(rows) + 150, 220, 900)),
+        hovermode="closest",
+    )
     several = len({node for node, _ in rows}) > 1
     labels = ["choosing", *(f"{node} · {slot}" if several or node != HERE else f"slot {slot}" for node, slot in rows)]
     step = -(-len(labels) // 60)

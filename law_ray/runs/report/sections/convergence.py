@@ -21,7 +21,7 @@ def section(view: View) -> Section:
     lead = "Each point is an evaluation; the line is the best value so far. Point at one to see its ordering."
     if not view.told:
         return Section("convergence", "Convergence", lead, [Text("No evaluation has a value yet.")])
-    return Section("convergence", "Convergence", lead, [Figure("fig-convergence", figure(view), 420, per_item=True)])
+    return Section("convergence", "Convergence", lead, [Figure("fig-convergence", figure(view), per_item=True)])
 
 
 def figure(view: View) -> go.Figure:

@@ -1,6 +1,7 @@
 """What the model learned: its family and hyperparameters by round, and how items interact."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,12 @@ from law_ray.kernels.tour import TourHyperparameters
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.runs.report import interactions, look, models
 from law_ray.runs.report.blocks import Figure, Section, Text
+from law_ray.runs.report.heat_maps import HeatMap, heat_map, least_width, pair
 from law_ray.runs.report.view import View
 from law_ray.typing import FloatArray
 
 MAX_ROUNDS = 200
 """Rounds whose hyperparameters are shown, evenly spread."""
-BESIDE = 36
-"""Up to so many items, both maps of interactions stand beside each other (heuristic)."""
 MEANINGS = {
     "position": "near the positions that items have in it, an ordering's value is alike",
     "additive": "a sum of five similarities of orderings, weighted by the data",
@@ -39,19 +39,17 @@ def section(view: View) -> Section:
     assert rules is not None
     blocks: list[object] = [Text(f"At the end the {rules} model chose the points: {MEANINGS[rules]}.")]
     blocks += [Text(line) for line in interactions.describe(view.run, list(view.names))[1:]]
-    blocks.append(Figure("fig-rounds", rounds_figure(view), 460))
+    blocks.append(Figure("fig-rounds", rounds_figure(view)))
     selected = getattr(model, "selected", model)
     selected = getattr(selected, "selected", selected)
     if rules == "pairwise":
         found = interactions.learned(view.run)
         assert found is not None
-        n_items = len(view.names)
-        height = 560 if n_items <= BESIDE else 2 * min(11 * n_items + 120, 1150)
-        width = 0 if n_items <= BESIDE else min(12 * n_items, 1000)
-        blocks.append(Figure("fig-interactions", interaction_figure(view, found), height, min_width=width))
+        drawn = interaction_figure(view, found)
+        blocks.append(Figure("fig-interactions", drawn, min_width=least_width(len(view.names))))
     elif isinstance(selected, TourHyperparameters):
         blocks.append(Text("Items close to each other on this map are expected to be good neighbours on the tour."))
-        blocks.append(Figure("fig-map", map_figure(view, selected), 480))
+        blocks.append(Figure("fig-map", map_figure(view, selected)))
     return Section("learned", "What the model learned", lead, blocks)
 
 
@@ -152,21 +150,16 @@ def interaction_figure(view: View, found: interactions.Interactions) -> go.Figur
     """Return how pairs of items and pairs of positions interact, as `interactions` explains."""
     best = view.run.best.permutation
     names, positions = [view.short_names[item] for item in best], [str(k) for k in range(len(best))]
-    beside = len(best) <= BESIDE
+    # F large: the items want to be close. D large: the positions count as far apart, so its colours are turned.
+    items = _about_zero(found.items[np.ix_(best, best)], names, "%{y} and %{x}: F = %{z:.3g}", False)
+    places = _about_zero(found.places, positions, "positions %{y} and %{x}: D = %{z:.3g}", True)
     titles = ("items: blue want to be close, red far apart", "positions: blue count as close, red as far apart")
-    grid = {"rows": 1, "cols": 2} if beside else {"rows": 2, "cols": 1}
-    drawn = make_subplots(**grid, subplot_titles=titles, horizontal_spacing=0.14, vertical_spacing=0.1)
-    hovers = ("%{y} and %{x}: F = %{z:.3g}", "positions %{y} and %{x}: D = %{z:.3g}")
-    # F large: the items want to be close, so its colours are turned.
-    maps = (found.items[np.ix_(best, best)], found.places)
-    for k, (matrix, labels, hover) in enumerate(zip(maps, (names, positions), hovers, strict=True)):
-        shown = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
-        limit = float(np.nanmax(np.abs(shown))) or 1.0
-        where = {"row": 1, "col": k + 1} if beside else {"row": k + 1, "col": 1}
-        options = {"colorscale": "RdBu", "reversescale": k == 1, "zmin": -limit, "zmax": limit, "showscale": False}
-        drawn.add_trace(look.heat_map(shown, labels, labels, hover, **options), **where)
-    look.styled(drawn, "", "", 560)
-    for k, labels in enumerate((names, positions)):
-        where = {"row": 1, "col": k + 1} if beside else {"row": k + 1, "col": 1}
-        look.label_axes(drawn, labels, labels, **where)
-    return drawn
+    return pair(items, places, titles)
+
+
+def _about_zero(matrix: FloatArray, labels: Sequence[str], hover: str, turned: bool) -> HeatMap:
+    """Return a heat map in colours about 0, its diagonal empty."""
+    shown = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
+    limit = float(np.nanmax(np.abs(shown))) or 1.0
+    colors = {"colorscale": "RdBu", "reversescale": turned, "zmin": -limit, "zmax": limit, "showscale": False}
+    return heat_map(shown, labels, labels, hover, **colors)

@@ -30,10 +30,10 @@ def section(view: View) -> Section | None:
         blocks.append(Picture("network", network_svg(view.names, [tuple(edge) for edge in explained["edges"]])))
     elif drawing.get("kind") == "tour":
         title, lead = "The tour", "The cities in the plane by their distances, and the best tour among them."
-        blocks.append(Figure("fig-tour", tour_figure(view, drawing), 560))
+        blocks.append(Figure("fig-tour", tour_figure(view, drawing)))
     elif drawing.get("kind") == "schedule":
         title, lead = "The schedule", "Each bar is a job on a machine; the last one ends at the makespan."
-        blocks.append(Figure("fig-schedule", schedule_figure(view, drawing), _schedule_height(drawing)))
+        blocks.append(Figure("fig-schedule", schedule_figure(view, drawing)))
     facts = [
         (key.replace("_", " "), _said(value)) for key, value in explained.items() if key not in ("edges", "ordering")
     ]
@@ -109,10 +109,6 @@ def tour_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
     return drawn
 
 
-def _schedule_height(drawing: dict[str, Any]) -> int:
-    return int(np.clip(34 * (1 + max(bar["machine"] for bar in drawing["bars"])) + 110, 260, 800))
-
-
 def schedule_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
     """Return a Gantt chart of bars with `job`, `machine`, `begin` and `end`."""
     bars = drawing["bars"]
@@ -135,6 +131,7 @@ def schedule_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
             name=names[job],
             showlegend=False,
         )
-    look.styled(drawn, "time", "", _schedule_height(drawing), barmode="overlay", bargap=0.15)
+    height = int(np.clip(34 * (1 + max(bar["machine"] for bar in bars)) + 110, 260, 800))
+    look.styled(drawn, "time", "", height, barmode="overlay", bargap=0.15)
     drawn.update_yaxes(autorange="reversed", type="category")
     return drawn

@@ -1,17 +1,15 @@
 """What is settled: what the best orderings share that all evaluated ones do not."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from law_ray.runs.report import look
 from law_ray.runs.report.blocks import Figure, Section, Text
+from law_ray.runs.report.heat_maps import AMOUNTS, BAR, SHARES, heat_map, least_width, pair
 from law_ray.runs.report.view import View
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
-
-BESIDE = 36
-"""Up to so many items, both heat maps of a pair stand beside each other (heuristic)."""
 
 
 def section(view: View) -> Section:
@@ -22,18 +20,11 @@ def section(view: View) -> Section:
     )
     if len(view.told) < 2:
         return Section("settled", "What is settled", lead, [Text("Fewer than two evaluations have a value.")])
-    size = _height(view)
-    width = 640 if len(view.names) <= BESIDE else 12 * len(view.names)
     relation = neighbour_figure(view) if view.closed else precedence_figure(view)
-    return Section(
-        "settled",
-        "What is settled",
-        lead,
-        [
-            Figure("fig-relations", relation, size, min_width=min(width, 1000)),
-            Figure("fig-positions", position_figure(view), size, min_width=min(width, 1000)),
-        ],
-    )
+    figures = {"fig-relations": relation, "fig-positions": position_figure(view)}
+    width = least_width(len(view.names))
+    blocks = [Figure(name, figure, min_width=width) for name, figure in figures.items()]
+    return Section("settled", "What is settled", lead, blocks)
 
 
 def precedence_figure(view: View) -> go.Figure:
@@ -45,7 +36,7 @@ def precedence_figure(view: View) -> go.Figure:
     maps = [precedences(view.aligned[rows])[np.ix_(order, order)] for rows in (view.elite, slice(None))]
     names = [view.short_names[item] for item in order]
     hover = "%{y} before %{x}: %{z}%"
-    return _pair(view, maps, names, names, hover, "item", look.SHARES, "row comes first", 0.5)
+    return _pair(view, maps, names, names, hover, "item", SHARES, "row comes first", 0.5)
 
 
 def neighbour_figure(view: View) -> go.Figure:
@@ -57,7 +48,7 @@ def neighbour_figure(view: View) -> go.Figure:
     maps = [adjacencies(view.aligned[rows])[np.ix_(order, order)] for rows in (view.elite, slice(None))]
     names = [view.short_names[item] for item in order]
     hover = "%{y} beside %{x}: %{z}%"
-    return _pair(view, maps, names, names, hover, "item", look.AMOUNTS, "neighbours")
+    return _pair(view, maps, names, names, hover, "item", AMOUNTS, "neighbours")
 
 
 def position_figure(view: View) -> go.Figure:
@@ -67,7 +58,7 @@ def position_figure(view: View) -> go.Figure:
     names = [view.short_names[item] for item in order]
     positions = [str(k) for k in range(len(order))]
     hover = "%{y} at position %{x}: %{z}%"
-    return _pair(view, maps, names, positions, hover, "position", look.AMOUNTS, "share of evaluations")
+    return _pair(view, maps, names, positions, hover, "position", AMOUNTS, "share of evaluations")
 
 
 def precedences(permutations: IntArray) -> FloatArray:
@@ -101,42 +92,22 @@ def _order(view: View) -> IntArray:
     return np.argsort(invert(view.aligned[view.elite]).mean(axis=0), kind="stable")
 
 
-def _height(view: View) -> int:
-    """Return the height of the figure of a pair of heat maps, in pixels."""
-    n_items = len(view.names)
-    return max(360, 16 * n_items + 140) if n_items <= BESIDE else 2 * min(11 * n_items + 120, 1150)
-
-
 def _pair(
     view: View,
-    maps: list[FloatArray],
-    rows: list[str],
-    columns: list[str],
+    maps: Sequence[FloatArray],
+    rows: Sequence[str],
+    columns: Sequence[str],
     hover: str,
-    what: str,
+    x: str,
     colors: object,
     legend: str,
     diagonal: float = 0.0,
 ) -> go.Figure:
     """Return two heat maps of shares; NaN has the colour of `diagonal`."""
-    beside = len(rows) <= BESIDE
-    titles = (f"the best {len(view.elite)} evaluations", f"all {len(view.told)} evaluations")
-    grid = {"rows": 1, "cols": 2} if beside else {"rows": 2, "cols": 1}
-    gap = (70 + 5.5 * max(map(len, columns))) / _height(view)  # for the labels between both
-    drawn = make_subplots(**grid, subplot_titles=titles, horizontal_spacing=0.12, vertical_spacing=gap)
-    for k, matrix in enumerate(maps):
-        where = {"row": 1, "col": k + 1} if beside else {"row": k + 1, "col": 1}
-        bar = {"title": {"text": legend, "side": "right"}, "ticksuffix": "%", **look.BAR}
-        percent = np.rint(100 * np.nan_to_num(matrix, nan=diagonal)).astype(np.int8)
-        drawn.add_trace(
-            look.heat_map(
-                percent, rows, columns, hover, colorscale=colors, zmin=0, zmax=100, showscale=not k, colorbar=bar
-            ),
-            **where,
-        )
-    look.styled(drawn, "", "", _height(view))
-    drawn.update_xaxes(title_text=what, **({} if beside else {"row": 2, "col": 1}))
-    for k in range(2):
-        where = {"row": 1, "col": k + 1} if beside else {"row": k + 1, "col": 1}
-        look.label_axes(drawn, rows, columns, **where)
-    return drawn
+    bar = {"title": {"text": legend, "side": "right"}, "ticksuffix": "%", **BAR}
+    options = {"colorscale": colors, "zmin": 0, "zmax": 100, "colorbar": bar}
+    percent = [np.rint(100 * np.nan_to_num(matrix, nan=diagonal)).astype(np.int8) for matrix in maps]
+    first, second = (
+        heat_map(matrix, rows, columns, hover, showscale=not k, **options) for k, matrix in enumerate(percent)
+    )
+    return pair(first, second, (f"the best {len(view.elite)} evaluations", f"all {len(view.told)} evaluations"), x)

@@ -51,10 +51,10 @@ def section(view: View) -> Section:
         return Section("trust", title, lead, [Text("No values came after a prediction yet.")])
     blocks: list[object] = [
         Text(_summary(found)),
-        Figure("fig-predictions", prediction_figure(view, found), 440, per_item=True),
+        Figure("fig-predictions", prediction_figure(view, found), per_item=True),
     ]
     if len(found.trials) >= WINDOW:
-        blocks.append(Figure("fig-trust", trust_figure(found), 320))
+        blocks.append(Figure("fig-trust", trust_figure(found)))
     return Section("trust", title, lead, blocks)
 
 
