@@ -15,7 +15,7 @@ import simpy
 from law_ray.errors import InputError
 from law_ray.space.constraints import Constraints
 from law_ray.space.permutations import validate
-from law_ray.typing import FloatArray, IntArray
+from law_ray.typing import BoolArray, FloatArray, IntArray
 
 LOGNORMAL = 0.25
 """Standard deviation of the logarithm of a processing time: a tenth to a half is usual on such lines (heuristic)."""
@@ -65,9 +65,13 @@ class Line:
         return [f"{chr(ord('A') + family % 26)}{job}" for job, family in enumerate(self.families.tolist())]
 
     @property
-    def constraints(self) -> Constraints:
+    def constraints(self) -> dict[str, Any]:
         """The constraints on the order."""
-        return Constraints(self.n_items, self.before)
+        return {"before": list(self.before)}
+
+    def allows(self, permutations: IntArray) -> BoolArray:
+        """Return whether each of the orders (k, n) satisfies the constraints, (k,)."""
+        return Constraints(self.n_items, self.before).allows(permutations)
 
     @property
     def fingerprint(self) -> str:
@@ -195,7 +199,7 @@ class Line:
         for count, job in enumerate(waiting):
             candidates = [[*order[:k], job, *order[k:], *waiting[count + 1 :]] for k in range(count + 1)]
             array = np.array(candidates)
-            array = array[self.constraints.allows(array)]
+            array = array[self.allows(array)]
             order = array[np.argmin(self.prior_mean(array))][: count + 1].tolist()
         return np.array(order)
 

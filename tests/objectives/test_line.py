@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from law_ray.errors import InputError
+from law_ray.space.constraints import Constraints
 from objectives.fsp import FSP
 from objectives.line import load
 
@@ -85,8 +86,8 @@ def test_heuristics_keep_the_constraints_and_improve():
     line = load("20")
     assert line.before
     starts = line.starts(2, np.random.default_rng(0))
-    assert line.constraints.allows(starts).all()
-    random = line.prior_mean(line.constraints.sample(50, np.random.default_rng(0)))
+    assert line.allows(starts).all()
+    random = line.prior_mean(Constraints(20, **line.constraints).sample(50, np.random.default_rng(0)))
     insertion, earliest_due = line.prior_mean(starts)
     assert insertion <= earliest_due < np.median(random)
 

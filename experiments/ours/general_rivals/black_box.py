@@ -45,8 +45,7 @@ class BlackBox:
         """the value and its standard error of each ordering, in the order of the evaluations"""
         self._seed = seed
         self._proposed = 0
-        constraints = getattr(self.objective, "constraints", None)
-        self._before: tuple[tuple[int, int], ...] = tuple(constraints.before) if constraints else ()
+        self._before: tuple[tuple[int, int], ...] = tuple(getattr(self.objective, "constraints", {}).get("before", ()))
 
     def values(self, permutations: Iterable[Sequence[int] | IntArray]) -> list[float]:
         """Return the values of a batch.

@@ -63,8 +63,8 @@ def heuristic(name: str) -> Play:
 
 
 def _optimizer(box: BlackBox, method: str, seed: int, **options: Any) -> Optimizer:
-    constraints = getattr(box.objective, "constraints", None)
-    return Optimizer(box.n_items, method, seed, constraints=constraints, noisy=box.noisy, **options)
+    before = getattr(box.objective, "constraints", {}).get("before", ())
+    return Optimizer(box.n_items, method, seed, before=before, noisy=box.noisy, **options)
 
 
 def _ask_and_tell(box: BlackBox, optimizer: Optimizer) -> None:
