@@ -48,6 +48,8 @@ def section(view: View) -> Section | None:
 def _said(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key.replace('_', ' ')} {_said(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
     return number(value, 8) if isinstance(value, float) else str(value)
 
 
