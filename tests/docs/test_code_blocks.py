@@ -6,18 +6,7 @@ import pytest
 from law_ray.cli import cli
 from tests.docs.documents import PAGES, blocks, commands, name, run
 
-
-def is_slow(page):
-    """Whether a page makes runs, each of which takes seconds."""
-    code = "".join(block.code for block in blocks(page, "python"))
-    return "minimize(" in code or "tune." in code
-
-
-WITH_PYTHON = [
-    pytest.param(page, marks=[pytest.mark.slow] if is_slow(page) else [], id=name(page))
-    for page in PAGES
-    if blocks(page, "python")
-]
+WITH_PYTHON = [pytest.param(page, id=name(page)) for page in PAGES if blocks(page, "python")]
 WITH_COMMANDS = [pytest.param(page, id=name(page)) for page in PAGES if commands(page)]
 
 
@@ -28,6 +17,7 @@ def parse(arguments):
     return cli.commands[command].make_context(command, rest, parent=parent)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster", "clean_imports")
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_the_python_of_a_page_runs_in_order(page, tmp_path, monkeypatch):

@@ -120,6 +120,7 @@ def history(folder):
     return [(i, permutations[i], values.get(i)) for i in sorted(permutations)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_users_function_runs_from_a_file_and_from_a_module(project, tmp_path_factory, here):
     elsewhere = tmp_path_factory.mktemp("elsewhere")

@@ -20,7 +20,7 @@ def test_the_inner_optimisation_finds_what_many_local_searches_find(problem):
             return 1e3
         return problem._costs(0, 2, 100.0, np.array([wait]), np.array([flight]))[0][0, 0]
 
-    starts = itertools.product(np.linspace(0, MAX_WAIT, 7), np.linspace(60, MAX_FLIGHT, 7))
+    starts = itertools.product(np.linspace(0, MAX_WAIT, 4), np.linspace(60, MAX_FLIGHT, 5))
     best = min(minimize(cost, start, method="Nelder-Mead").fun for start in starts)
     assert problem.cost([problem.best_leg(0, 2, 100.0)]) == pytest.approx(best, abs=1e-3)
 

@@ -22,7 +22,7 @@ from law_ray.runs import journal
 from law_ray.runs.printed import NAME
 from law_ray.runs.run import Run
 
-pytestmark = pytest.mark.usefixtures("cluster")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
 OPTIONS = {"evals": 8, "n_init": 4, "batch_size": 4, "method": "random"}
 FOR_EVER = 1000

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from experiments.ours.general_rivals import playing
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.playing import COLUMNS, Run, planned, play_alone, playable
@@ -31,6 +33,7 @@ def test_a_method_that_is_not_installed_is_skipped_with_the_command_that_install
     assert capsys.readouterr().err == "random is skipped: install it with `pip install nowhere==1.0`\n"
 
 
+@pytest.mark.slow
 def test_the_row_of_a_run_has_its_curve_and_seconds():
     (row,) = play_alone(Run("asteroid:15", "local search", 5, 25, 0))
     assert tuple(row) == COLUMNS
