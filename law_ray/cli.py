@@ -323,9 +323,10 @@ def _with_page(result: law_ray.Result, black_box: BlackBox) -> dict[str, Any]:
     """Return the answer, after the page of the run has been written."""
     from law_ray.runs.report import page
 
-    found = _answer(result, black_box)
+    finished = Run.load(result.out, black_box.prior_mean)
+    found = _answer(result, finished, black_box)
     try:
-        found["page"] = str(page.write(Run.load(result.out, black_box.prior_mean), black_box))
+        found["page"] = str(page.write(finished, black_box))
     except (InputError, ValueError) as error:  # the run is done: it must not fail for its page
         warnings.warn(f"the page of the run was not written: {error}", stacklevel=2)
     return found
@@ -380,9 +381,8 @@ def _logging(verbose: int) -> Iterator[None]:
         logger.propagate = before[1]
 
 
-def _answer(result: law_ray.Result, objective: BlackBox) -> dict[str, Any]:
+def _answer(result: law_ray.Result, finished: Run, objective: BlackBox) -> dict[str, Any]:
     """Return all that a run found, ready for JSON. Times are in seconds; rounds do not count the initial design."""
-    finished = Run.load(result.out)
     found = {
         "objective": finished.objective["name"],
         "best_value": result.best.value,

@@ -42,6 +42,7 @@ class BlackBox:
         self.key: Key | None = getattr(objective, "key", None)
         self.prior_mean: Proxy | None = getattr(objective, "prior_mean", None)
         self.has_parts: bool = hasattr(objective, "split")
+        self._explained: tuple[Any, dict[str, Any]] | None = None
 
     @classmethod
     def load(cls, name: str, options: Mapping[str, Any] | None = None) -> Self:
@@ -140,14 +141,17 @@ class BlackBox:
     def explain(self, best: Trial, seed: int) -> dict[str, Any]:
         """Return what the objective says of the best trial, ready for JSON, and the ordering by names if it has names.
 
-        Empty if it says nothing.
+        Empty if it says nothing. It can cost an evaluation, so the last one is kept: both the answer and the page ask.
         """
-        names = self.item_names
-        found = {} if names is None else {"ordering": [names[item] for item in best.permutation]}
-        if hasattr(self.objective, "explain"):
-            rng = generator(seed, "evaluate", best.id)
-            found |= self.objective.explain(best.permutation.copy(), rng)
-        return found
+        asked = (best.id, best.permutation.tobytes(), seed)
+        if self._explained is None or self._explained[0] != asked:
+            names = self.item_names
+            found = {} if names is None else {"ordering": [names[item] for item in best.permutation]}
+            if hasattr(self.objective, "explain"):
+                rng = generator(seed, "evaluate", best.id)
+                found |= self.objective.explain(best.permutation.copy(), rng)
+            self._explained = asked, found
+        return dict(self._explained[1])
 
     def drawing(self, best: Trial) -> dict[str, Any]:
         """Return what the objective draws of the best trial, see `objectives.Objective`; empty if it draws nothing."""

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.methods.pairwise import chooses
@@ -14,7 +15,7 @@ from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
 from law_ray.models.prior_mean import PriorMean
-from law_ray.models.selection import SelectionHyperparameters
+from law_ray.models.selection import OfSelected
 from law_ray.models.standardize import Standardization
 from law_ray.runs.records import AskRecord
 from law_ray.runs.report.view import View
@@ -86,11 +87,6 @@ def of(view: View, ask: AskRecord) -> Hyperparameters | None:
     return method.model.read(ask["model"])
 
 
-def last(view: View) -> Hyperparameters | None:
-    """Return the last model of the run."""
-    return view.run.optimizer.model
-
-
 def predictable(view: View) -> bool:
     """Say whether predictions can be computed: a run with a prior mean needs its objective for that."""
     return not view.run.objective.get("prior_mean", False) or view.run.optimizer.proxy is not None
@@ -106,25 +102,31 @@ def uses_pairs(view: View, model: Hyperparameters | None) -> bool:
     )
 
 
-def family(view: View, model: Hyperparameters | None = None) -> Family | None:
-    """Return the family of a model, by default of the last one; None without a model."""
-    model = last(view) if model is None else model
-    if model is None:
-        return None
+def of_process(model: Hyperparameters | None) -> Hyperparameters | None:
+    """Return the hyperparameters of the kernel that a model's process uses: those selected, where it has several."""
+    while isinstance(model, OfSelected):
+        model = model.selected
+    return model
+
+
+def family(view: View, model: Hyperparameters) -> Family:
+    """Return the family of a model."""
     if uses_pairs(view, model):
         return "pairwise"
-    if isinstance(model, PairwiseHyperparameters | SelectionHyperparameters):
-        return "tour" if isinstance(model.selected, TourHyperparameters) else "additive"
+    match of_process(model):
+        case TourHyperparameters():
+            return "tour"
+        case AdditiveHyperparameters():
+            return "additive"
     return "position"
 
 
-def known_at(view: View) -> dict[int, int]:
-    """Return how many trials were told before each ask, by the number of the ask in the journal."""
-    count, ask, counts = 0, 0, {}
+def known_at(view: View) -> list[int]:
+    """Return how many trials were told before each ask, in the order of the journal."""
+    count, counts = 0, []
     for record in view.records:
         if record["type"] == "ask":
-            counts[ask] = count
-            ask += 1
+            counts.append(count)
         elif record["type"] == "tell":
             count += 1
     return counts

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class View:
     @classmethod
     def of(cls, run: Run, objective: BlackBox | None = None) -> Self:
         """Return the view. The names are those of the objective, or else of the journal."""
-        names = run.objective.get("item_names") if objective is None else objective.item_names
+        names = run.item_names if objective is None else objective.item_names
         numbers = tuple(map(str, range(run.settings.n_items)))
         return cls(run, objective, numbers if names is None else tuple(map(str, names)), names is not None)
 
@@ -77,11 +77,14 @@ class View:
         return np.array([trial.permutation for trial in self.told]).reshape(-1, self.run.settings.n_items)
 
     @cached_property
+    def drawing(self) -> dict[str, Any]:
+        """What the objective draws of the best ordering; empty without one, or where the objective is not at hand."""
+        return {} if self.objective is None or not self.told else self.objective.drawing(self.run.best)
+
+    @cached_property
     def closed(self) -> bool:
         """Whether orderings are closed tours, which have no first item: as the objective draws them."""
-        if self.objective is None or not self.told:
-            return False
-        return bool(self.objective.drawing(self.run.best).get("kind") == "tour")
+        return bool(self.drawing.get("kind") == "tour")
 
     @cached_property
     def aligned(self) -> IntArray:

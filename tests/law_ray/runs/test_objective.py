@@ -304,3 +304,20 @@ def test_on_a_worker_with_the_users_folder_first_a_built_in_objective_is_found(t
         "from law_ray.driver.serialization import loads\nprint(loads(open('pickled', 'rb').read())([2, 0, 1, 3]))\n",
     )
     assert printed == [str(built_in(np.array([2, 0, 1, 3])))]
+
+
+def test_the_last_explanation_is_computed_once():
+    class Counting(Complete):
+        calls = 0
+
+        def explain(self, permutation, rng):
+            Counting.calls += 1
+            return super().explain(permutation, rng)
+
+    box = BlackBox(Counting())
+    first = box.explain(TRIAL, 1)
+    first["more"] = 1  # the caller's own
+    assert box.explain(TRIAL, 1) == {key: first[key] for key in ("ordering", "draw")}
+    assert Counting.calls == 1
+    assert box.explain(TRIAL, 2)["draw"] != first["draw"]
+    assert Counting.calls == 2

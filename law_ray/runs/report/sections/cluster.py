@@ -1,6 +1,5 @@
 """The cluster: where and when each evaluation ran, how long choosing took, and what failed."""
 
-import math
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -178,7 +177,7 @@ def _failures(view: View) -> list[object]:
     rows = [
         [
             record["id"],
-            "" if record["seconds"] is None or math.isnan(record["seconds"]) else number(record["seconds"], 3),
+            "" if record["seconds"] is None else number(record["seconds"], 3),
             record.get("worker", ""),
             record["reason"],
         ]

@@ -31,25 +31,22 @@ MEANINGS = {
 def section(view: View) -> Section:
     """Return the section."""
     lead = "Which kind of problem the model takes this for, from round to round, and what it found in it."
-    model = models.last(view)
+    model = view.run.optimizer.model
     if model is None:
         why = "No model was fitted: the initial design was not complete, or the method has none."
         return Section("learned", "What the model learned", lead, [Text(why)])
-    rules = models.family(view)
-    assert rules is not None
+    rules, process = models.family(view, model), models.of_process(model)
     blocks: list[object] = [Text(f"At the end the {rules} model chose the points: {MEANINGS[rules]}.")]
     blocks += [Text(line) for line in interactions.describe(view.run, list(view.names))[1:]]
     blocks.append(Figure("fig-rounds", rounds_figure(view)))
-    selected = getattr(model, "selected", model)
-    selected = getattr(selected, "selected", selected)
     if rules == "pairwise":
         found = interactions.learned(view.run)
         assert found is not None
         drawn = interaction_figure(view, found)
         blocks.append(Figure("fig-interactions", drawn, min_width=least_width(len(view.names))))
-    elif isinstance(selected, TourHyperparameters):
+    elif isinstance(process, TourHyperparameters):
         blocks.append(Text("Items close to each other on this map are expected to be good neighbours on the tour."))
-        blocks.append(Figure("fig-map", map_figure(view, selected)))
+        blocks.append(Figure("fig-map", map_figure(view, process)))
     return Section("learned", "What the model learned", lead, blocks)
 
 
@@ -80,8 +77,7 @@ def rounds_figure(view: View) -> go.Figure:
 
 def _shares(model: Any) -> dict[str, float]:
     """Return the share of each part of the selected kernel in its variance."""
-    selected = getattr(model, "selected", model)
-    selected = getattr(selected, "selected", selected)
+    selected = models.of_process(model)
     if isinstance(selected, AdditiveHyperparameters):
         weights = {name: own[0] + sum(own[2:]) for name, own in selected.components.items()}
     elif isinstance(selected, TourHyperparameters):

@@ -22,7 +22,7 @@ def section(view: View) -> Section:
     if not view.told:
         return Section("orderings", "Top orderings", lead, [Text("No evaluation has a value yet.")])
     blocks: list[object] = [top_table(view)]
-    model = models.last(view)
+    model = view.run.optimizer.model
     if model is not None and models.predictable(view):
         blocks += [Text(_about_neighbours(view)), neighbour_table(view)]
     return Section("orderings", "Top orderings", lead, blocks)
@@ -60,7 +60,7 @@ def neighbour_table(view: View) -> Table:
     allowed = view.run.settings.constraints.allows(swapped)
     known = {trial.permutation.tobytes() for trial in view.run.optimizer.trials}
     free = [k for k in np.flatnonzero(allowed) if swapped[k].tobytes() not in known]
-    model = models.last(view)
+    model = view.run.optimizer.model
     assert model is not None
     belief = models.Belief(view, model, np.arange(len(view.told)))
     predicted, here = belief.predict(swapped[free]), belief.predict(best.permutation[None])

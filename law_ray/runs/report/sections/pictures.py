@@ -22,7 +22,7 @@ def section(view: View) -> Section | None:
     if view.objective is None or not view.told:
         return None
     explained = view.objective.explain(view.run.best, view.run.settings.seed)
-    drawing = view.objective.drawing(view.run.best)
+    drawing = view.drawing
     blocks: list[Any] = []
     title, lead = "The best ordering in detail", "What the objective says of it."
     if "edges" in explained:
