@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from law_ray.errors import InputError
 from law_ray.space.permutations import validate
 from law_ray.typing import FloatArray, IntArray
 from objectives.orbits import KM_PER_S, Orbits, lambert
+from objectives.simulated import read_size
 
 EARTH = 0
 """The number of the Earth among the bodies; asteroid i is body i + 1."""
@@ -156,9 +156,8 @@ def load(source: str, seed: int = 0) -> AsteroidRouting:
     Raises:
         InputError: The number is not one of at least 2.
     """
-    if not source.isdigit() or int(source) < 2:
-        raise InputError(f"asteroid:{source} is unknown: give the number of asteroids, at least 2, as in asteroid:15")
-    return AsteroidRouting(f"asteroid:{source}", drawn(int(source), np.random.default_rng(seed)))
+    n_asteroids = read_size("asteroid", source, "asteroids", 15)
+    return AsteroidRouting(f"asteroid:{source}", drawn(n_asteroids, np.random.default_rng(seed)))
 
 
 def drawn(n_asteroids: int, rng: np.random.Generator) -> Orbits:

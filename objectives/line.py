@@ -16,23 +16,21 @@ from law_ray.errors import InputError
 from law_ray.space.constraints import Constraints
 from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
+from objectives.simulated import Simulated, read_size
 
 LOGNORMAL = 0.25
 """Standard deviation of the logarithm of a processing time: a tenth to a half is usual on such lines (heuristic)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Line(Simulated):
     """Order n jobs on a line of m stations: value = total weighted tardiness in hours, the mean of some simulated runs.
 
     Cost: n_replications times some 30 microseconds for each job and station.
     """
 
-    name: str
     times: FloatArray
     """(n, m) mean processing times in hours"""
-    families: IntArray
-    """(n,) the family of each job"""
     setups: FloatArray
     """(n_families, n_families, m) hours to change from a family to another; 0 within a family"""
     due: FloatArray
@@ -55,16 +53,6 @@ class Line:
     unit = "weighted hours late"
 
     @property
-    def n_items(self) -> int:
-        """The number of jobs."""
-        return len(self.times)
-
-    @property
-    def item_names(self) -> list[str]:
-        """The jobs, with the letter of their family."""
-        return [f"{chr(ord('A') + family % 26)}{job}" for job, family in enumerate(self.families.tolist())]
-
-    @property
     def constraints(self) -> dict[str, Any]:
         """The constraints on the order."""
         return {"before": list(self.before)}
@@ -72,11 +60,6 @@ class Line:
     def allows(self, permutations: IntArray) -> BoolArray:
         """Return whether each of the orders (k, n) satisfies the constraints, (k,)."""
         return Constraints(self.n_items, self.before).allows(permutations)
-
-    @property
-    def fingerprint(self) -> str:
-        """The data as text."""
-        return repr([getattr(self, name) for name in self.__dataclass_fields__ if name != "name"])
 
     def __call__(self, permutation: IntArray, rng: np.random.Generator) -> tuple[float, float]:
         """Return the mean tardiness of the simulated runs, and its standard error.
@@ -235,12 +218,10 @@ def load(source: str, seed: int = 0, n_stations: int = 5, buffer: int = 2, n_rep
     Raises:
         InputError: A number is too small.
     """
-    if not source.isdigit() or int(source) < 2:
-        raise InputError(f"line:{source} is unknown: give the number of jobs, at least 2, as in line:20")
+    n, rng = read_size("line", source, "jobs", 20), np.random.default_rng(seed)
     for name, given in (("n_stations", n_stations), ("buffer", buffer), ("n_replications", n_replications)):
         if given < 1:
             raise InputError(f"{name} is {given}: give at least 1")
-    n, rng = int(source), np.random.default_rng(seed)
     times = rng.uniform(0.2, 2.0, (n, n_stations))
     n_families = max(2, n // 6)
     setups = rng.uniform(0.3, 1.5, (n_families, n_families, n_stations))

@@ -14,6 +14,7 @@ import numpy as np
 from law_ray.errors import InputError
 from law_ray.space.permutations import invert, validate
 from law_ray.typing import FloatArray, IntArray
+from objectives.simulated import Simulated, read_size
 
 SPEED = 1.0
 """Metres per second of a picker."""
@@ -26,18 +27,15 @@ N_PILOT = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Slots:
+class Slots(Simulated):
     """Put article permutation[k] into slot k: value = mean seconds of an order, of a sample of simulated orders.
 
     Slot k is in aisle k // depth, k % depth slots from the front; the pickers start at the front of aisle 0. Cost: some
     milliseconds per 1,000 orders.
     """
 
-    name: str
     popularity: FloatArray
     """(n,) the probability of each article to be the first of an order"""
-    families: IntArray
-    """(n,) the family of each article"""
     depth: int
     """slots of an aisle"""
     loyalty: float = 0.7
@@ -50,21 +48,6 @@ class Slots:
     """of n_pickers orders each, that an evaluation simulates"""
 
     unit = "seconds per order"
-
-    @property
-    def n_items(self) -> int:
-        """The number of articles, and of slots."""
-        return len(self.popularity)
-
-    @property
-    def item_names(self) -> list[str]:
-        """The articles, with the letter of their family."""
-        return [f"{chr(ord('A') + family % 26)}{article}" for article, family in enumerate(self.families.tolist())]
-
-    @property
-    def fingerprint(self) -> str:
-        """The data as text."""
-        return repr([getattr(self, name) for name in self.__dataclass_fields__ if name != "name"])
 
     def __call__(self, permutation: IntArray, rng: np.random.Generator) -> tuple[float, float]:
         """Return the mean seconds of an order, and its standard error.
@@ -204,11 +187,9 @@ def load(source: str, seed: int = 0, depth: int = 6, n_waves: int = 60) -> Slots
     Raises:
         InputError: A number is too small.
     """
-    if not source.isdigit() or int(source) < 2:
-        raise InputError(f"slots:{source} is unknown: give the number of articles, at least 2, as in slots:30")
+    n, rng = read_size("slots", source, "articles", 30), np.random.default_rng(seed)
     if depth < 1 or n_waves < 2:
         raise InputError(f"depth is {depth} and n_waves {n_waves}: give at least 1 and 2")
-    n, rng = int(source), np.random.default_rng(seed)
     popularity = rng.permutation(1.0 / np.arange(1, n + 1) ** 0.8)
     families = rng.integers(0, max(2, n // 5), n)
-    return Slots(f"slots:{source}", popularity / popularity.sum(), families, depth, n_waves=n_waves)
+    return Slots(f"slots:{source}", families, popularity / popularity.sum(), depth, n_waves=n_waves)

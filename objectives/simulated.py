@@ -1,0 +1,50 @@
+"""What the simulated problems share: items in families, a fingerprint of the data, and the size in their names."""
+
+import hashlib
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from law_ray.errors import InputError
+from law_ray.typing import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """A problem whose items belong to families; a subclass adds its data as fields."""
+
+    name: str
+    families: IntArray
+    """(n,) the family of each item"""
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.families)
+
+    @property
+    def item_names(self) -> list[str]:
+        """The items, with the letter of their family."""
+        return [f"{chr(ord('A') + family % 26)}{item}" for item, family in enumerate(self.families.tolist())]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of the data."""
+        digest = hashlib.sha256()
+        for field in fields(self)[1:]:
+            value = getattr(self, field.name)
+            digest.update(repr(value.tolist() if isinstance(value, np.ndarray) else value).encode())
+        return digest.hexdigest()
+
+
+def read_size(family: str, source: str, items: str, example: int) -> int:
+    """Return the number of items in the name of a problem.
+
+    Raises:
+        InputError: It is not a number of at least 2.
+    """
+    if not source.isdigit() or int(source) < 2:
+        raise InputError(
+            f"{family}:{source} is unknown: give the number of {items}, at least 2, as in {family}:{example}"
+        )
+    return int(source)
