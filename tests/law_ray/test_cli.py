@@ -597,7 +597,8 @@ def test_the_answer_says_what_is_known_of_noisy_values_and_of_failures(tmp_path)
     def f(permutation):
         return 0.0
 
-    found = _answer(result_of(Run.load(tmp_path), BlackBox(f), "all evaluations were made"), BlackBox(f))
+    finished = Run.load(tmp_path)
+    found = _answer(result_of(finished, BlackBox(f), "all evaluations were made"), finished, BlackBox(f))
     assert found["reevaluated"] == run.winner._asdict()
     assert found["reevaluated"]["repeats"] == 4
     assert found["best_permutation"] == run.optimizer.trials[run.winner.trial_id].permutation.tolist()
