@@ -97,13 +97,15 @@ class Chain:
     """the variance of the noise"""
     sweeps: int
     """since the chain began"""
+    began: int
+    """the number of values when it began"""
 
     @classmethod
-    def start(cls, n_items: int, kind: Kind, rng: np.random.Generator) -> "Chain":
-        """Draw a state."""
+    def start(cls, n_items: int, kind: Kind, rng: np.random.Generator, n: int = 0) -> "Chain":
+        """Draw a state, where there are n values."""
         places = rng.normal(size=n_items * (n_items - 1) // 2)
         of_places, of_items = (LowRank.start(n_items, signs, rng) for signs in (kind.places, kind.items))
-        return cls(kind, places, of_places, of_items, FIRST_NOISE, 0).rounded()
+        return cls(kind, places, of_places, of_items, FIRST_NOISE, 0, n).rounded()
 
     def __eq__(self, other: object) -> bool:
         """Compare the records."""
@@ -126,6 +128,7 @@ class Chain:
             "kind": self.kind.name,
             "n_items": n_items,
             "sweeps": self.sweeps,
+            "began": self.began,
             "state": base64.b64encode(state.tobytes()).decode(),
         }
 
@@ -143,4 +146,4 @@ class Chain:
             LowRank(take(n_items, len(signs)), take(len(signs)), float(take(1)[0]), signs)
             for signs in (kind.places, kind.items)
         )
-        return cls(kind, places, first, second, noise, record["sweeps"])
+        return cls(kind, places, first, second, noise, record["sweeps"], record.get("began", 0))

@@ -91,7 +91,7 @@ def sweep(chain: Chain, data: Data, rng: np.random.Generator) -> tuple[Chain, Dr
         regression.constant(places),
     )
     priors = places_prior.scaled(1.0 / scale), items_prior.scaled(scale)
-    return Chain(chain.kind, places / scale, *priors, noise, chain.sweeps + 1), draw
+    return Chain(chain.kind, places / scale, *priors, noise, chain.sweeps + 1, chain.began), draw
 
 
 def advance(chain: Chain, data: Data, n_sweeps: int, rng: np.random.Generator) -> tuple[Chain, list[Draw]]:

@@ -14,6 +14,7 @@ from law_ray.models.fit_pairwise import (
     PairwiseHyperparameters,
     n_sweeps,
 )
+from law_ray.models.gibbs import N_ANNEALED
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.selection import MEMORY
 from law_ray.models.standardize import Standardization
@@ -37,9 +38,9 @@ def fitted(X, y, steps, seed=0, first=None):
 
 @pytest.fixture(scope="module")
 def two_fits():
-    X, y = problem(40)
+    X, y = problem(38)
     first = fitted(X, y, [30])
-    return X, y, first, fitted(X, y, [40], first=first)
+    return X, y, first, fitted(X, y, [38], first=first)
 
 
 def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
@@ -53,14 +54,14 @@ def test_a_record_of_an_older_version_has_no_chains_and_the_next_fit_starts_them
     X, y, first, _ = two_fits
     old = PairwiseHyperparameters.from_record(json.loads(json.dumps(first.selection.to_record())))
     assert (old.selection, old.chains, old.advantage) == (first.selection, (), 0.0)
-    h = fitted(X, y, [40], first=old)
+    h = fitted(X, y, [38], first=old)
     assert [chain.kind for chain in h.chains] == list(KINDS)
     assert h.advantage == 0.0  # nothing was predicted yet
 
 
 def test_a_fit_from_what_a_journal_stores_is_the_same(two_fits):
     X, y, first, second = two_fits
-    again = fitted(X, y, [40], first=PairwiseHyperparameters.from_record(json.loads(json.dumps(first.to_record()))))
+    again = fitted(X, y, [38], first=PairwiseHyperparameters.from_record(json.loads(json.dumps(first.to_record()))))
     assert again == second
     np.testing.assert_array_equal(again.ensemble.items, second.ensemble.items)
 
@@ -161,3 +162,32 @@ def test_chains_make_fewer_sweeps_the_more_they_cost():
     assert counts[0] > 5 * MIN_SWEEPS
     assert counts[-1] == MIN_SWEEPS
     assert n_sweeps(100, 22) > n_sweeps(1500, 22)
+    assert n_sweeps(400, 22, 0) == N_ANNEALED
+    assert n_sweeps(400, 22, N_ANNEALED - 50) == 50
+    assert n_sweeps(400, 22, N_ANNEALED) == n_sweeps(400, 22, 10 * N_ANNEALED) < 50
+    assert MIN_SWEEPS < n_sweeps(1000, 60, 0) < N_ANNEALED
+
+
+def test_at_a_fit_the_worst_of_the_chains_that_began_with_few_values_begins_afresh(two_fits):
+    X, y = problem(40)
+    second = two_fits[-1]
+    assert [chain.began for chain in second.chains] == 6 * [30]
+    third = fitted(X, y, [40], first=second)
+    new = [k for k in range(6) if third.chains[k].began == 40]
+    assert len(new) == 1
+    assert third.chains[new[0]].sweeps == N_ANNEALED
+    assert third.chain_errors[new[0]] == min(third.chain_errors)
+
+
+@pytest.mark.parametrize(("n", "replaced"), [(38, None), (39, 2), (300, 2)])
+def test_a_chain_begins_afresh_when_its_values_have_grown_by_a_third(two_fits, n, replaced):
+    first = two_fits[2]
+    chains, errors = list(first.chains), (0.5, 0.9, 1.2, 0.4, 1.0, 2.0)
+    chains[5] = replace(chains[5], began=n)  # the worst, but young
+    left = fit_pairwise._begin_afresh(list(chains), errors, n, np.random.default_rng(0))
+    after = list(chains)
+    assert fit_pairwise._begin_afresh(after, errors, n, np.random.default_rng(0)) == left
+    assert [k for k in range(6) if after[k] != chains[k]] == ([] if replaced is None else [replaced])
+    if replaced is not None:
+        assert (after[2].kind, after[2].sweeps, after[2].began) == (chains[2].kind, 0, n)
+        assert left == (0.5, 0.9, 0.4, 0.4, 1.0, 2.0)  # as good as the best until it is judged
