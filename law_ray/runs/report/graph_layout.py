@@ -9,7 +9,7 @@ import itertools
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -27,6 +27,19 @@ SWEEPS = 24
 """Over the layers, each ordered by its neighbours (heuristic)."""
 SECONDS = 30
 """That Graphviz is given."""
+SURE = 0.95
+"""An edge of a smaller confidence is dashed, and the head of one whose direction has a smaller one is hollow."""
+
+Confidence = Mapping[tuple[str, str], tuple[float, float]]
+"""By (parent, child): the confidence of an edge and of its direction."""
+
+
+def confidence_of(explained: Mapping[str, Any]) -> Confidence:
+    """Return the confidence that an objective states in `edge_confidence`; empty if it states none."""
+    return {
+        (str(edge["parent"]), str(edge["child"])): (edge["confidence"], edge["direction"])
+        for edge in explained.get("edge_confidence", ())
+    }
 
 
 class Box(NamedTuple):

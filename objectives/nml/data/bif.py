@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from law_ray.typing import BoolArray
 from objectives.nml.data.tables import Table
@@ -19,21 +20,24 @@ def cells(table: Table, dag: BoolArray) -> int:
     return sum(r[child] * math.prod(r[parent] for parent in parents_of(dag, child)) for child in range(len(r)))
 
 
-def write(table: Table, dag: BoolArray, path: Path) -> None:
-    """Fit a DAG to a table by maximum likelihood, n_ijk / n_ij over the declared states, and write it as BIF.
+def fitted(table: Table, dag: BoolArray, names: Sequence[str], states: Sequence[Sequence[str]]) -> Any:
+    """Fit a DAG to a table by maximum likelihood, n_ijk / n_ij over the declared states.
 
-    A parent configuration without a row gets equal probabilities. BIF has no quoting, so every character in names and
-    states that could break the file becomes "_". Where two names or states would then be equal, a number is appended;
-    column names are compared without case, as readers do. Cost: pgmpy's import, 3-6 s.
+    A parent configuration without a row gets equal probabilities. Cost: pgmpy's import, 3-6 s.
+
+    Args:
+        table: The data.
+        dag: (p, p) bool, dag[parent, child].
+        names: (p,) What the variables are called in the model.
+        states: What their states are.
+
+    Returns:
+        A `pgmpy.models.DiscreteBayesianNetwork`.
     """
     from pgmpy.factors.discrete import TabularCPD
     from pgmpy.models import DiscreteBayesianNetwork
-    from pgmpy.readwrite import BIFWriter
 
-    # Readers parse the words "table" and "default" followed by a number as probabilities.
-    plain = (re.sub(r"(table|default)(?=[\d.eE+-])", r"\1_", name) for name in table.names)
-    names = _safe(plain, fold=True)
-    states = {name: _safe(states) for name, states in zip(names, table.states, strict=True)}
+    named = {name: list(labels) for name, labels in zip(names, states, strict=True)}
     model = DiscreteBayesianNetwork()
     model.add_nodes_from(names)
     for child, name in enumerate(names):
@@ -48,9 +52,23 @@ def write(table: Table, dag: BoolArray, path: Path) -> None:
             (counts / counts.sum(axis=1, keepdims=True)).T,
             evidence=evidence,
             evidence_card=table.cardinalities[list(parents)].tolist(),
-            state_names={variable: states[variable] for variable in [name, *evidence]},
+            state_names={variable: named[variable] for variable in [name, *evidence]},
         )
         model.add_cpds(probabilities)
+    return model
+
+
+def write(table: Table, dag: BoolArray, path: Path) -> None:
+    """Write a fitted network (`fitted`) as BIF.
+
+    BIF has no quoting, so every character in names and states that could break the file becomes "_". Where two names or
+    states would then be equal, a number is appended; column names are compared without case, as readers do.
+    """
+    from pgmpy.readwrite import BIFWriter
+
+    # Readers parse the words "table" and "default" followed by a number as probabilities.
+    plain = (re.sub(r"(table|default)(?=[\d.eE+-])", r"\1_", name) for name in table.names)
+    model = fitted(table, dag, _safe(plain, fold=True), [_safe(states) for states in table.states])
     BIFWriter(model).write(str(path))
 
 

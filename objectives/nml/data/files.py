@@ -65,7 +65,7 @@ def _read_text(path: Path, sep: str, encoding: str) -> "pd.DataFrame":
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False, **form).iloc[0]
     frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False, **form)
     if not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError("its lines have more cells than its header")
+        raise ValueError("its lines have more cells than its header: is that the first line?")
     frame.columns = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
     return frame
 

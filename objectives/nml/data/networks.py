@@ -13,6 +13,8 @@ from objectives.nml.graphs.structure import topological_order
 
 NETWORKS = ("sachs", "child", "insurance", "alarm")
 """The networks of the paper's Table 2, with 11, 20, 27 and 37 variables."""
+LARGER = ("hailfinder", "hepar2", "win95pts", "andes")
+"""Networks with 56, 70, 76 and 223 variables."""
 
 
 def sample_network(name: str, n_rows: int = 10_000, seed: int = 0) -> Table:
@@ -24,8 +26,9 @@ def sample_network(name: str, n_rows: int = 10_000, seed: int = 0) -> Table:
     Raises:
         InputError: if the network is unknown, there are no rows or the seed is negative.
     """
-    if name not in NETWORKS:
-        raise InputError(f"network {name!r} is unknown: choose {', '.join(NETWORKS)}, or pass a file, such as data.csv")
+    known = (*NETWORKS, *LARGER)
+    if name not in known:
+        raise InputError(f"network {name!r} is unknown: choose {', '.join(known)}, or pass a file, such as data.csv")
     if n_rows < 1:
         raise InputError(f"n_rows={n_rows} leaves no data: choose at least 1")
     if seed < 0:

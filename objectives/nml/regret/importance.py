@@ -11,23 +11,18 @@ generator of its own, so batches can run anywhere: `plan` decides all of them, `
 averages them, to the same value however they were divided.
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
-from objectives.nml.graphs.equivalence import canonical_member, walk
-from objectives.nml.regret.draw_order import Component, OrderSearch
+from objectives.nml.regret.components import Part, cheapest, divide, tables_of
 from objectives.nml.regret.estimate import RegretEstimate
-from objectives.nml.regret.frontier import Schedule, schedule
-from objectives.nml.regret.particles import Tables, bytes_per_particle, draw, tables, workspace_bytes
-from objectives.nml.scores.multinomial import multinomial_regrets, star_regret
+from objectives.nml.regret.particles import bytes_per_particle, draw, workspace_bytes
 
 DEFAULT_TARGET = 0.1
 """The standard error, in nats, without a number of samples or a target."""
@@ -44,22 +39,14 @@ _BATCH_BYTES = 200_000_000
 _MAX_BYTES = 2_000_000_000
 _MAX_SECONDS = 600.0
 """Evaluations that would take more than these are refused."""
-_SECONDS_PER_VISIT = 2e-8
-"""Of a cell, measured on one core."""
-_MAX_MEMBERS = 200
-"""Members of an equivalence class that the search for a cheap one tries."""
+_PATIENT_SECONDS = 60.0
+"""Of one core, beyond which `DEFAULT_TARGET` is given up for what can be had in this time."""
+_FEWEST = 64
+"""Particles of a component, where time is short: the standard error of fewer says little about their error."""
 _PILOT_MARGIN = 1.5
 """Factor on a pilot's variance; few particles underestimate it more often than not."""
 _PILOT, _BATCHES = 0, 1
 """The first words of the spawn keys of generators."""
-
-
-class Part(NamedTuple):
-    """One component to estimate."""
-
-    schedule: Schedule
-    seconds: float
-    """the estimated time of one particle"""
 
 
 @dataclass(frozen=True)
@@ -75,6 +62,10 @@ class Plan:
     batches: tuple[tuple[int, int], ...]
     """the index of the part and the number of particles, for every batch"""
     seed: int
+
+
+class OutOfReachError(InputError):
+    """The regret would take more time or memory than there is."""
 
 
 class BatchResult(NamedTuple):
@@ -104,16 +95,16 @@ def plan(
         n_rows: N.
         n_samples: the number of particles for every component without a closed form.
         target_se: the standard error, in nats, for which pilots choose the numbers of particles without `n_samples`;
-            by default `DEFAULT_TARGET`.
+            by default `DEFAULT_TARGET`, or what a minute of one core gives if that target takes longer.
         seed: of the generators of the pilots and the batches.
 
     Raises:
-        InputError: if the evaluation would take more than about 10 minutes of one core or 2 GB.
+        OutOfReachError: if the evaluation would take more than about 10 minutes of one core or 2 GB.
     """
-    states, closed, open_components = _divide(dag, cardinalities, n_rows)
-    parts = [_part(component, r, states, n_rows) for component, r in open_components]
+    states, closed, open_components = divide(dag, cardinalities, n_rows)
+    parts = [cheapest(component, r, states, n_rows) for component, r in open_components]
     draft = Plan(n_rows, states, closed, tuple(parts), (), seed)
-    sizes = [n_samples] * len(parts) if n_samples is not None else _sizes(draft, target_se or DEFAULT_TARGET)
+    sizes = [n_samples] * len(parts) if n_samples is not None else _sizes(draft, target_se)
     _refuse_hopeless(parts, sizes, n_rows)
     batches = [batch for i, size in enumerate(sizes) for batch in _batches(i, size, _batch_size(parts[i]))]
     return replace(draft, batches=tuple(batches))
@@ -159,7 +150,7 @@ def exact(dag: BoolArray, cardinalities: Sequence[int] | IntArray, n_rows: int) 
     Raises:
         InputError: if one of them has none.
     """
-    _, closed, open_components = _divide(dag, cardinalities, n_rows)
+    _, closed, open_components = divide(dag, cardinalities, n_rows)
     if open_components:
         raise InputError(
             f"a component of {len(open_components[0][1])} nodes is not a star and has no closed form: "
@@ -168,84 +159,23 @@ def exact(dag: BoolArray, cardinalities: Sequence[int] | IntArray, n_rows: int) 
     return RegretEstimate(closed, 0.0, math.inf)
 
 
-def _divide(
-    dag: BoolArray, cardinalities: Sequence[int] | IntArray, n_rows: int
-) -> tuple[tuple[int, ...], float, list[tuple[BoolArray, list[int]]]]:
-    """The different cardinalities, the sum of the closed forms, and the other components with their cardinalities."""
-    states = tuple(sorted({int(r) for r in cardinalities}))
-    closed, open_components = 0.0, []
-    member = canonical_member(np.asarray(dag, dtype=bool))
-    for nodes in _components(member):
-        r = [int(cardinalities[node]) for node in nodes]
-        component = member[np.ix_(nodes, nodes)]
-        centre = _star_centre(component)
-        if centre is None:
-            open_components.append((component, r))
-        else:
-            closed += _star(r, centre, states, n_rows)
-    return states, closed, open_components
+def _sizes(draft: Plan, target: float | None) -> list[int]:
+    """The particles of every part that reach a standard error in the least time, by the variances of pilots.
+
+    Without a target they reach `DEFAULT_TARGET`, or take `_PATIENT_SECONDS`; where these allow no pilot, all parts have
+    equally many.
+    """
+    seconds = sum(part.seconds for part in draft.parts)
+    if target is None and seconds * _SMALLEST_RUN > _PATIENT_SECONDS:
+        return [max(_FEWEST, int(_PATIENT_SECONDS / seconds))] * len(draft.parts)
+    sizes = _sizes_for(draft, target or DEFAULT_TARGET)
+    needed = sum(part.seconds * size for part, size in zip(draft.parts, sizes, strict=True))
+    if target is None and needed > _PATIENT_SECONDS:
+        return [max(_SMALLEST_RUN, int(size * _PATIENT_SECONDS / needed)) for size in sizes]
+    return sizes
 
 
-def _components(dag: BoolArray) -> list[list[int]]:
-    """The nodes of every connected component, increasing."""
-    adjacent = dag | dag.T
-    left, found = set(range(len(dag))), []
-    while left:
-        reached = [min(left)]
-        for node in reached:  # the list grows during the loop
-            left.discard(node)
-            reached += [
-                other for other in np.flatnonzero(adjacent[node]).tolist() if other in left and other not in reached
-            ]
-        found.append(sorted(reached))
-    return found
-
-
-def _star_centre(dag: BoolArray) -> int | None:
-    """The centre of a connected DAG that is equivalent to a star, as a single node is but a collider is not."""
-    degrees = (dag | dag.T).sum(axis=0)
-    is_tree = degrees.sum() == 2 * (len(dag) - 1)
-    if not is_tree or dag.sum(axis=0).max() > 1 or degrees.max() < len(dag) - 1:
-        return None
-    return int(degrees.argmax())
-
-
-def _star(r: Sequence[int], centre: int, states: tuple[int, ...], n_rows: int) -> float:
-    """The regret of a star, in nats."""
-    log_c = _tables(states, n_rows).log_c
-    leaves = np.zeros(n_rows + 1)
-    for node, cardinality in enumerate(r):
-        if node != centre:
-            leaves += log_c[states.index(cardinality)]
-    return star_regret(r[centre], leaves, n_rows)
-
-
-def _part(dag: BoolArray, r: Sequence[int], states: tuple[int, ...], n_rows: int) -> Part:
-    """The component as the cheapest member of its class, and in the cheapest order, that a short random walk finds."""
-    rng = np.random.default_rng(0)  # fixed, so that the choice depends on the class alone
-    work, best, order = math.inf, _component(dag, r), []
-    for tries, member in enumerate(itertools.islice(walk(dag, rng), _MAX_MEMBERS)):
-        component = _component(member, r)
-        search = OrderSearch(component, n_rows)
-        for perturbed in (None, rng):
-            found, candidate = search.order(perturbed, work)
-            if found < work:
-                work, best, order = found, component, candidate
-        if tries * len(order) ** 2 > work:  # a longer search would cost more than it could save
-            break
-    rows = {cardinality: i for i, cardinality in enumerate(states)}
-    return Part(schedule(best, order, rows, n_rows), work * _SECONDS_PER_VISIT)
-
-
-def _component(dag: BoolArray, r: Sequence[int]) -> Component:
-    def near(matrix: BoolArray) -> tuple[tuple[int, ...], ...]:
-        return tuple(tuple(np.flatnonzero(row).tolist()) for row in matrix)
-
-    return Component(near(dag.T), near(dag), tuple(r))
-
-
-def _sizes(draft: Plan, target: float) -> list[int]:
-    """The particles of every part that reach a standard error in the least time, by the variances of pilots."""
+def _sizes_for(draft: Plan, target: float) -> list[int]:
     pilots = [min(_BATCH // 2, _batch_size(part)) for part in draft.parts]
     _refuse_hopeless(draft.parts, pilots, draft.n_rows)
     variances = []
@@ -261,12 +191,7 @@ def _sizes(draft: Plan, target: float) -> list[int]:
 def _draw(plan: Plan, part: int, n_particles: int, key: tuple[int, int]) -> tuple[float, float]:
     """The log estimate and the variance from particles whose generator has the spawn key `key`."""
     rng = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=key))
-    return draw(plan.parts[part].schedule, _tables(plan.states, plan.n_rows), n_particles, rng)
-
-
-@lru_cache(maxsize=2)
-def _tables(states: tuple[int, ...], n_rows: int) -> Tables:
-    return tables(multinomial_regrets(states, n_rows))
+    return draw(plan.parts[part].schedule, tables_of(plan.states, plan.n_rows), n_particles, rng)
 
 
 def _batch_size(part: Part) -> int:
@@ -280,16 +205,18 @@ def _batches(part: int, size: int, largest: int) -> list[tuple[int, int]]:
 
 
 def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int) -> None:
-    """Raise InputError if the evaluation would take too much memory or time."""
+    """Raise OutOfReachError if the evaluation would take too much memory or time."""
     for part, size in zip(parts, sizes, strict=True):
         n_bytes = min(size, _batch_size(part)) * bytes_per_particle(part.schedule) + workspace_bytes(
             part.schedule, n_rows
         )
         if n_bytes > _MAX_BYTES:
-            raise InputError(f"the regret would take {n_bytes / 1e9:.0f} GB: use fewer rows or estimator='uniform'")
+            raise OutOfReachError(
+                f"the regret would take {n_bytes / 1e9:.0f} GB: use fewer rows or estimator='uniform'"
+            )
     seconds = sum(part.seconds * size for part, size in zip(parts, sizes, strict=True))
     if seconds > _MAX_SECONDS:
-        raise InputError(
+        raise OutOfReachError(
             f"the regret would take about {seconds / 60:.0f} minutes: choose a larger target_se, fewer n_samples or "
             "estimator='uniform'"
         )

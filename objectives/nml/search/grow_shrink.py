@@ -31,8 +31,8 @@ class GrowShrink:
 
     Each parent set reached in growth keeps the list of all variables that would lower its cost, best first, whatever
     the predecessors. A query goes from set to set, each time by the first variable in the list that is a predecessor. A
-    new set costs one family for each variable outside it, and the score keeps these: 6 kB a set of 37 variables. A
-    search meets some thousands of sets. An ordering of 37 variables takes 0.04 ms once its sets are known.
+    new set costs one extension of the family for each variable outside it. A search meets some thousands of sets. An
+    ordering of 37 variables takes 0.04 ms once its sets are known.
 
     Args:
         score: the decomposable score.
@@ -111,12 +111,11 @@ class GrowShrink:
         if len(parents) >= self._max_parents:
             return ()
         cost = self.score.family(child, parents)
-        additions = []
-        for variable in self._members(self._allowed[child] & ~grown):
-            added = self.score.family(child, tuple(sorted((*parents, variable))))
-            if added < cost:
-                additions.append((added, variable))
-        return tuple(self._bits[variable] for _, variable in sorted(additions))
+        candidates = self._members(self._allowed[child] & ~grown)
+        added = self.score.extensions(child, parents, candidates)
+        lower = np.flatnonzero(added < cost)
+        best_first = lower[np.argsort(added[lower], kind="stable")]
+        return tuple(self._bits[candidates[i]] for i in best_first.tolist())
 
     def _shrink(self, child: int, grown: int) -> ParentSet:
         """The parent set that is left when no removal lowers or keeps the cost."""

@@ -27,7 +27,7 @@ def exchanged(permutation, a, b):
 
 
 @given(some_constraints(satisfiable=False))
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=600)
 def test_constraints_are_accepted_exactly_if_some_ordering_keeps_them(known):
     if allowed_orderings(*known):
         Constraints(*known)
@@ -38,7 +38,7 @@ def test_constraints_are_accepted_exactly_if_some_ordering_keeps_them(known):
 
 
 @given(some_constraints(satisfiable=False).filter(lambda known: not allowed_orderings(*known)))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_refusal_names_a_minimal_set_of_conflicting_constraints(known):
     n_items, before, fixed = known
     with pytest.raises(InputError) as refused:
@@ -98,7 +98,6 @@ def test_too_many_items_before_a_fixed_one_are_named_among_hundreds_of_pairs():
 
 
 @given(some_constraints(), st.randoms())
-@settings(deadline=None)
 def test_pairs_that_follow_from_others_make_no_difference(known, random):
     n_items, before, fixed = known
     constraints = Constraints(n_items, before, fixed)
@@ -115,7 +114,6 @@ def test_pairs_that_follow_from_others_make_no_difference(known, random):
 
 
 @given(some_constraints())
-@settings(deadline=None)
 def test_constraints_rebuilt_from_their_attributes_or_pickled_are_equal(known):
     constraints = Constraints(*known)
     constraints.sample(1, np.random.default_rng(0))
@@ -138,7 +136,6 @@ def test_constraints_are_empty_without_pairs_and_positions(known, empty):
 
 
 @given(some_constraints())
-@settings(deadline=None)
 def test_allowed_permutations_are_those_of_brute_force(known):
     constraints, candidates = Constraints(*known), everything(known[0])
     allowed = allowed_orderings(*known)
@@ -149,7 +146,6 @@ def test_allowed_permutations_are_those_of_brute_force(known):
 
 
 @given(some_constraints())
-@settings(deadline=None)
 def test_the_constraint_named_as_broken_is_violated(known):
     n_items, before, fixed = known
     constraints = Constraints(*known)
@@ -169,7 +165,6 @@ def test_the_constraint_named_as_broken_is_violated(known):
 
 
 @given(some_constraints(least=2))
-@settings(deadline=None)
 def test_allowed_swaps_are_those_that_lead_to_allowed_permutations(known):
     constraints, allowed = Constraints(*known), allowed_orderings(*known)
     a, b = np.triu_indices(known[0], 1)
@@ -181,7 +176,6 @@ def test_allowed_swaps_are_those_that_lead_to_allowed_permutations(known):
 
 
 @given(some_constraints(least=2))
-@settings(deadline=None)
 def test_allowed_swaps_connect_all_allowed_permutations(known):
     allowed = set(allowed_orderings(*known))
     reached, ahead = set(), [min(allowed)]
@@ -194,7 +188,6 @@ def test_allowed_swaps_connect_all_allowed_permutations(known):
 
 
 @given(some_constraints(), st.integers(0, 800))
-@settings(deadline=None)
 def test_enumeration_gives_all_allowed_orderings_or_none_above_the_limit(known, limit):
     allowed = allowed_orderings(*known)
     found = Constraints(*known).enumerate(limit)

@@ -8,7 +8,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from law_ray.errors import InputError
@@ -18,10 +18,12 @@ from objectives.nml.data.networks import sample_network
 from objectives.nml.data.tables import Table, read_table
 from objectives.nml.graphs.structure import cpdag, dag_from_order
 from objectives.nml.objective import NML
+from objectives.nml.regret import importance
 from objectives.nml.regret.estimators import nml_regret
 from objectives.nml.scores import decomposable
 from objectives.nml.scores.contingency import max_log_likelihood
 from objectives.nml.scores.multinomial import multinomial_regret
+from objectives.nml.search.confidence import WITHIN, edge_probabilities
 from objectives.nml.search.grow_shrink import GrowShrink
 from objectives.nml.search.pc_stable import skeleton
 from tests.oracles.graphs import FRAME
@@ -84,7 +86,6 @@ def test_the_skeleton_and_the_attributes_are_those_of_the_data() -> None:
     np.testing.assert_array_equal(full.dag(permutation), dag_from_order(expected, permutation))
 
 
-@settings(deadline=None)
 @given(st.permutations(range(11)), st.permutations(range(11)))
 def test_keys_are_equal_if_and_only_if_the_dags_are_equivalent(first: list[int], second: list[int]) -> None:
     for objective in (SACHS, PAPER):
@@ -160,6 +161,31 @@ def test_starts_are_better_than_random_orderings_and_of_different_classes(edges:
     assert found <= min(objective(permutation, rng()) for permutation in permutations(objective, 200, 2)) + 1e-6
 
 
+def out_of_reach(*_: object) -> None:
+    raise importance.OutOfReachError("the regret would take 3 GB")
+
+
+def test_where_the_regret_is_out_of_reach_an_upper_estimate_by_quotient_nml_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    permutation = rng(2).permutation(11)
+    dag = SACHS.dag(permutation)
+    accurate = SACHS.explain(permutation, rng(1))
+    monkeypatch.setattr(importance, "_refuse_hopeless", out_of_reach)
+    found = SACHS.explain(permutation, rng(1))
+    guide = decomposable.SCORES["qnml"](TABLE.codes, TABLE.cardinalities).dag(dag) - found["neg_log_likelihood"]
+    assert (accurate["regret_by"], found["regret_by"]) == ("importance", "qnml")
+    assert found["neg_log_likelihood"] == accurate["neg_log_likelihood"]
+    assert found["regret"] == pytest.approx(1.15 * guide)
+    assert found["total"] == pytest.approx(found["neg_log_likelihood"] + found["regret"])
+    assert found["regret"] > accurate["regret"]
+    assert found["regret"] - accurate["regret"] < 4 * found["standard_error"]
+    assert SACHS.combine([part(permutation, rng(1)) for part in SACHS.split(3)]) == SACHS(permutation, rng(1))
+    for own in ({"target_se": 0.2}, {"n_samples": 50}):  # what the user asked for is kept, or refused
+        with pytest.raises(InputError, match="3 GB"):
+            NML(TABLE, **own)(permutation, rng(1))
+
+
 def test_explain_is_json_and_its_total_is_the_value() -> None:
     permutation = rng(2).permutation(11)
     for objective in (SACHS, PAPER):
@@ -186,18 +212,71 @@ def test_explain_of_the_users_data_has_no_distance_to_a_true_network() -> None:
 def test_write_writes_the_edges_and_the_model(tmp_path: Path) -> None:
     permutation = rng(2).permutation(11)
     paths = SACHS.write(permutation, tmp_path)
-    assert [path.name for path in paths] == ["best_dag.csv", "best_model.bif"]
+    assert [path.name for path in paths] == ["best_dag.csv", "best_dag.dot", "best_model.bif"]
     with paths[0].open(newline="") as file:
         rows = list(csv.reader(file))
-    assert rows == [["parent", "child"], *SACHS.explain(permutation, rng())["edges"]]
+    explained = SACHS.explain(permutation, rng())
+    assert rows[0] == ["parent", "child", "confidence", "direction"]
+    assert [row[:2] for row in rows[1:]] == explained["edges"]
+    sure = [[edge["confidence"], edge["direction"]] for edge in explained["edge_confidence"]]
+    np.testing.assert_allclose(np.array([row[2:] for row in rows[1:]], dtype=float), sure, rtol=1e-3)
+    assert paths[1].read_text().count(" -> ") == len(rows) - 1
     from pgmpy.readwrite import BIFReader
 
-    assert {tuple(edge) for edge in rows[1:]} == set(BIFReader(str(paths[1])).get_model().edges())
+    assert {tuple(row[:2]) for row in rows[1:]} == set(BIFReader(str(paths[2])).get_model().edges())
+
+
+def test_the_confidence_is_averaged_over_the_best_classes_evaluated_each_counted_once() -> None:
+    objective = NML(TABLE, "qnml")
+    orderings = np.vstack([objective.starts(6, rng()), permutations(objective, 30, 4)])
+    values = np.array([objective(each, rng()) for each in orderings])
+    best = int(values.argmin())
+    near = np.flatnonzero(values <= values[best] + WITHIN)
+    classes = {objective.key(orderings[i]): i for i in near[::-1]}
+    assert len(classes) > 1
+    chosen = sorted(classes.values(), key=lambda i: values[i])
+    guide = decomposable.SCORES["qnml"](TABLE.codes, TABLE.cardinalities)
+    expected = edge_probabilities(guide, [objective.dag(orderings[i]) for i in chosen], values[chosen])
+    twice = np.vstack([orderings, orderings]), np.concatenate([values, values])
+    np.testing.assert_allclose(objective.edge_probabilities(orderings[best], twice), expected, atol=1e-12)
+    alone = objective.edge_probabilities(orderings[best])
+    assert not np.allclose(alone, expected)
+    explained = objective.explain(orderings[best], rng(), twice)
+    first = explained["edge_confidence"][0]
+    a, b = (TABLE.names.index(first[end]) for end in ("parent", "child"))
+    assert first["confidence"] == pytest.approx(expected[a, b] + expected[b, a])
+    joined = {frozenset(edge) for edge in explained["edges"]}
+    assert all(frozenset((each["one"], each["other"])) not in joined for each in explained["possible_edges"])
+
+
+def test_confidence_respects_what_is_known() -> None:
+    known = {"required": [TABLE.names[:2]], "forbidden": [(TABLE.names[2], TABLE.names[3])]}
+    objective = NML(TABLE, **known)
+    found = objective.edge_probabilities(objective.starts(1, rng())[0])
+    assert (found[0, 1], found[1, 0], found[2, 3]) == (1, 0, 0)
+
+
+def test_other_libraries_get_the_same_network() -> None:
+    permutation = rng(2).permutation(11)
+    edges = {tuple(edge) for edge in SACHS.explain(permutation, rng())["edges"]}
+    assert set(SACHS.to_networkx(permutation).edges) == edges
+    model = SACHS.to_pgmpy(permutation)
+    assert set(model.edges()) == edges
+    assert set(model.nodes()) == set(TABLE.names)
+    assert model.check_model()
+    fit = max_log_likelihood(TABLE.codes, TABLE.cardinalities, SACHS.dag(permutation))
+    rows = zip(*(TABLE.codes[:, i] for i in range(11)), strict=True)
+    theirs = 0.0
+    tables = {name: model.get_cpds(name) for name in TABLE.names}
+    parents = {name: [TABLE.names.index(each) for each in tables[name].variables] for name in TABLE.names}
+    for row in rows:
+        theirs += sum(np.log(tables[name].values[tuple(row[i] for i in parents[name])]) for name in TABLE.names)
+    assert theirs == pytest.approx(fit)
 
 
 def test_write_leaves_out_a_model_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bif, "MAX_CELLS", 10)
-    assert SACHS.write(np.arange(11), tmp_path) == [tmp_path / "best_dag.csv"]
+    assert SACHS.write(np.arange(11), tmp_path) == [tmp_path / "best_dag.csv", tmp_path / "best_dag.dot"]
 
 
 def test_the_fingerprint_covers_the_data_and_the_options() -> None:

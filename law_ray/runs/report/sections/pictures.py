@@ -1,6 +1,7 @@
 """What the best ordering looks like: the network, the tour or the schedule."""
 
 import html
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,41 +9,58 @@ import plotly.graph_objects as go
 
 from law_ray.runs.report import look
 from law_ray.runs.report.blocks import Facts, Figure, Picture, Section, Table, Text
-from law_ray.runs.report.graph_layout import layout
+from law_ray.runs.report.graph_layout import SURE, Confidence, confidence_of, layout
 from law_ray.runs.report.view import View, number, shortened
 
 PIXELS = 96
 """Of an inch."""
 SHOWN_FACTS = 12
 """Parts of the answer that are shown."""
+SHOWN_ELSEWHERE = ("edges", "ordering", "edge_confidence", "possible_edges")
 
 
 def section(view: View) -> Section | None:
     """Return the section; None if the objective is not at hand, or has nothing to show."""
     if view.objective is None or not view.told:
         return None
-    explained = view.objective.explain(view.run.best, view.run.settings.seed)
+    explained = view.objective.explain(view.run.best, view.run.settings.seed, view.run.evaluated)
     drawing = view.drawing
     blocks: list[Any] = []
     title, lead = "The best ordering in detail", "What the objective says of it."
     if "edges" in explained:
         title, lead = "The network", "Parents stand above their children; the edges are those of the best ordering."
-        blocks.append(Picture("network", network_svg(view.names, [tuple(edge) for edge in explained["edges"]])))
+        sure = confidence_of(explained)
+        if sure:
+            lead += f" Dashed: the edge is less than {SURE:.0%} sure. Hollow head: its direction is."
+        edges = [tuple(edge) for edge in explained["edges"]]
+        blocks.append(Picture("network", network_svg(view.names, edges, sure)))
     elif drawing.get("kind") == "tour":
         title, lead = "The tour", "The cities in the plane by their distances, and the best tour among them."
         blocks.append(Figure("fig-tour", tour_figure(view, drawing)))
     elif drawing.get("kind") == "schedule":
         title, lead = "The schedule", "Each bar is a job on a machine; the last one ends at the makespan."
         blocks.append(Figure("fig-schedule", schedule_figure(view, drawing)))
-    facts = [
-        (key.replace("_", " "), _said(value)) for key, value in explained.items() if key not in ("edges", "ordering")
-    ]
+    facts = [(key.replace("_", " "), _said(value)) for key, value in explained.items() if key not in SHOWN_ELSEWHERE]
     if facts:
         blocks.append(Facts(facts[:SHOWN_FACTS]))
     if "edges" in explained:
-        rows = [[shortened(parent), shortened(child)] for parent, child in explained["edges"]]
-        blocks.append(Table("tab-edges", ["parent", "child"], rows) if rows else Text("The network has no edges."))
+        blocks += edge_tables(explained, sure)
     return Section("picture", title, lead, blocks) if blocks else None
+
+
+def edge_tables(explained: Mapping[str, Any], sure: Confidence) -> list[Any]:
+    """Return the edges of a network as a table, and the pairs that it could join but does not."""
+    columns = ["parent", "child", *(["confidence", "of its direction"] if sure else [])]
+    rows: list[list[Any]] = []
+    for parent, child in explained["edges"]:
+        numbers = [f"{number:.2f}" for number in sure.get((str(parent), str(child)), ())]
+        rows.append([shortened(parent), shortened(child), *numbers])
+    blocks: list[Any] = [Table("tab-edges", columns, rows) if rows else Text("The network has no edges.")]
+    if possible := explained.get("possible_edges"):
+        pairs = [[shortened(each["one"]), shortened(each["other"]), f"{each['confidence']:.2f}"] for each in possible]
+        blocks.append(Text("Edges that it lacks, and that are not ruled out:"))
+        blocks.append(Table("tab-possible-edges", ["one", "other", "confidence"], pairs))
+    return blocks
 
 
 def _said(value: Any) -> str:
@@ -53,20 +71,23 @@ def _said(value: Any) -> str:
     return number(value, 8) if isinstance(value, float) else str(value)
 
 
-def network_svg(names: tuple[str, ...], edges: list[tuple[Any, ...]]) -> str:
+def network_svg(names: tuple[str, ...], edges: list[tuple[Any, ...]], sure: Confidence | None = None) -> str:
     """Return a drawing of a directed acyclic graph as SVG, whose colours are those of the page."""
+    sure = sure or {}
     drawn = layout(list(names), [(str(parent), str(child)) for parent, child in edges])
     width, height = (PIXELS * (side + 0.2) for side in (drawn.width, drawn.height))
     parts = [
         f'<svg viewBox="{-0.1 * PIXELS:.0f} {-0.1 * PIXELS:.0f} {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" aria-label="network">',
-        '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">'
-        '<path class="arrow-head" d="M0,1 L10,5 L0,9 z"/></marker></defs>',
+        f"<defs>{_arrow_head('head')}{_arrow_head('hollow')}</defs>",
     ]
-    for points in drawn.edges.values():
+    for ends, points in drawn.edges.items():
+        edge, direction = sure.get(ends, (1.0, 1.0))
+        looks, head = ("edge" if edge >= SURE else "edge unsure"), ("head" if direction >= SURE else "hollow")
         first, *others = (points * PIXELS).tolist()
         curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in others)
-        parts.append(f'<path class="edge" marker-end="url(#head)" d="M{first[0]:.1f},{first[1]:.1f} C{curve}"/>')
+        start = f"M{first[0]:.1f},{first[1]:.1f}"
+        parts.append(f'<path class="{looks}" marker-end="url(#{head})" d="{start} C{curve}"/>')
     for name, box in drawn.boxes.items():
         x, y, w, h = (PIXELS * side for side in (box.x, box.y, box.width, box.height))
         parts.append(
@@ -75,6 +96,13 @@ def network_svg(names: tuple[str, ...], edges: list[tuple[Any, ...]]) -> str:
             f'<text x="{x:.1f}" y="{y:.1f}">{html.escape(box.label)}</text></g>'
         )
     return "".join([*parts, "</svg>"])
+
+
+def _arrow_head(name: str) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">'
+        f'<path class="arrow-{name}" d="M0,1 L10,5 L0,9 z"/></marker>'
+    )
 
 
 def tour_figure(view: View, drawing: dict[str, Any]) -> go.Figure:

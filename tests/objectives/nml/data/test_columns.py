@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from law_ray.errors import InputError
@@ -164,7 +164,6 @@ def test_many_states_are_accepted_with_twice_as_many_rows_or_up_to_a_hundred() -
 NUMBER_LISTS = st.lists(st.floats(-1e300, 1e300) | st.integers(-5, 5).map(lambda k: k / 4), min_size=4, max_size=40)
 
 
-@settings(deadline=None)
 @given(NUMBER_LISTS, st.integers(2, 6))
 def test_bins_lie_between_the_quantiles(values: list[float], n_bins: int) -> None:
     """A row's bin is the number of inner quantiles below it, counted among the bins that hold a row."""
@@ -182,7 +181,6 @@ def test_bins_lie_between_the_quantiles(values: list[float], n_bins: int) -> Non
     np.testing.assert_array_equal(table.codes[:, 0], expected)
 
 
-@settings(deadline=None)
 @given(NUMBER_LISTS.filter(lambda values: len(set(values)) == len(values)), st.integers(2, 4))
 def test_bins_without_ties_hold_equally_many_rows(values: list[float], n_bins: int) -> None:
     values = [value for value in values if value not in (0.1, 0.7)] + [0.1, 0.7]
@@ -191,7 +189,6 @@ def test_bins_without_ties_hold_equally_many_rows(values: list[float], n_bins: i
     assert sizes.max() - sizes.min() <= 2  # an interpolated quantile moves at most a row to either side
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=5, max_size=60), st.integers(2, 5))
 def test_labels_are_intervals_that_contain_their_rows(thousandths: list[int], n_bins: int) -> None:
     values = [0.0005, *(value / 1000 for value in thousandths)]
@@ -289,7 +286,6 @@ def test_declared_states_set_the_order_and_count_unobserved(tmp_path: Path) -> N
     assert read_table(FRAME, states={}).fingerprint == read_table(FRAME).fingerprint
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=10), st.permutations(range(-3, 4)))
 def test_declared_states_change_the_codes_and_no_value(values: list[int], order: list[int]) -> None:
     for kind in ("int64", "float64", "str", "category", "Int64"):

@@ -47,7 +47,7 @@ def test_the_separator_is_found_whatever_the_file_is_called(tmp_path: Path, sepa
 CELLS = st.text(",;|\t ab\"'\n1.é", max_size=6).map(lambda text: f"x{text}")
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.data(), st.sampled_from(",;\t|"), st.integers(2, 5), st.integers(2, 120))
 def test_quoted_cells_with_any_separator_in_them_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, separator: str, columns: int, rows: int

@@ -41,7 +41,7 @@ def ordering_keeps(order: tuple[int, ...], required: set, tiers: list[list[int]]
     return met == sorted(met) and all(order.index(parent) < order.index(child) for parent, child in required)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(beliefs())
 def test_knowledge_is_what_was_given_unless_it_contradicts_itself(belief: tuple[set, set, list[list[int]]]) -> None:
     required, forbidden, tiers = belief
@@ -74,7 +74,6 @@ def test_knowledge_is_what_was_given_unless_it_contradicts_itself(belief: tuple[
     assert kept == {order for order in orderings if all(order.index(a) < order.index(b) for a, b in pairs)}
 
 
-@settings(deadline=None)
 @given(beliefs())
 def test_text_and_lists_give_the_same_knowledge(belief: tuple[set, set, list[list[int]]]) -> None:
     required, forbidden, tiers = belief

@@ -2,13 +2,29 @@ import numpy as np
 import pytest
 
 from law_ray.errors import InputError
-from objectives.nml.data.networks import NETWORKS, _read_network, sample_network
+from objectives import families
+from objectives.nml.data.networks import LARGER, NETWORKS, _read_network, sample_network
 from objectives.nml.scores.contingency import family_counts
 
-SIZES = {"sachs": (11, 17), "child": (20, 25), "insurance": (27, 52), "alarm": (37, 46)}
+SIZES = {
+    "sachs": (11, 17),
+    "child": (20, 25),
+    "insurance": (27, 52),
+    "alarm": (37, 46),
+    "hailfinder": (56, 66),
+    "hepar2": (70, 123),
+    "win95pts": (76, 112),
+    "andes": (223, 338),
+}
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_is_listed_and_named_with_its_size() -> None:
+    assert SIZES.keys() == {*NETWORKS, *LARGER}
+    for name, (variables, edges) in SIZES.items():
+        assert f"{variables} variables, {edges} edges" in families()[f"nml:{name}"]
+
+
+@pytest.mark.parametrize("name", [*NETWORKS, "hepar2", "andes"])
 def test_samples_follow_the_network(name: str) -> None:
     """Every conditional frequency with enough rows is within five standard errors of its probability."""
     table = sample_network(name, n_rows=4000, seed=1)

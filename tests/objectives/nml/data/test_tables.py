@@ -54,7 +54,7 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(frames())
 def test_a_file_gives_the_table_of_its_frame(tmp_path_factory: pytest.TempPathFactory, frame: pd.DataFrame) -> None:
     folder = tmp_path_factory.mktemp("files")

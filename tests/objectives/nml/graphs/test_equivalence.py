@@ -9,7 +9,7 @@ from objectives.nml.graphs.structure import cpdag, topological_order
 from tests.oracles.graphs import all_dags, dag_of, dags
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(dags())
 def test_the_canonical_member_is_a_dag_of_the_class(dag: np.ndarray) -> None:
     member = canonical_member(dag)

@@ -1,6 +1,8 @@
+import dataclasses
 import itertools
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 
 from law_ray.errors import InputError
 from objectives.nml.graphs.equivalence import walk
-from objectives.nml.regret.importance import combine, exact, plan, run
+from objectives.nml.regret import importance
+from objectives.nml.regret.importance import BatchResult, Plan, combine, exact, plan, run
 from objectives.nml.scores.multinomial import multinomial_regret, multinomial_regrets
 from tests.oracles.graphs import dag_of, dags, random_dag, regret_by_sum
 
@@ -120,7 +123,7 @@ def test_the_regrets_of_components_add() -> None:
     assert len(both.parts) == 2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(dags(6), st.data())
 def test_equivalent_dags_have_identical_estimates(dag: np.ndarray, data: st.DataObject) -> None:
     r = data.draw(st.lists(st.integers(1, 4), min_size=len(dag), max_size=len(dag)))
@@ -138,6 +141,51 @@ def test_the_value_does_not_depend_on_how_the_batches_are_divided() -> None:
     assert len(prepared.batches) > 3
     assert combine(again, pickle.loads(pickle.dumps(results))) == whole
     assert whole != estimate(*arguments, n_samples=1500, seed=9)
+
+
+def test_batches_are_averaged_by_their_sizes_and_parts_are_added() -> None:
+    """exp of a part's regret is the mean over its particles; its relative variance, that of the weighted mean."""
+    drafts = plan(np.kron(np.eye(2, dtype=bool), BRIDGE), [2, 2, 3, 2] * 2, 50, n_samples=300)
+    prepared = dataclasses.replace(drafts, exact=1.25, batches=((0, 100), (1, 50), (0, 300)))
+    results = [BatchResult(0, 40.0, 0.04), BatchResult(2, 43.0, 0.01), BatchResult(1, -3.0, 0.0025)]
+    found = combine(prepared, results)
+    shares = np.array([100.0, 300.0 * math.exp(3.0)])
+    assert found.value == pytest.approx(1.25 + 40.0 + math.log(shares.sum() / 400) - 3.0, abs=1e-12)
+    shares /= shares.sum()
+    variance = shares[0] ** 2 * 0.04 + shares[1] ** 2 * 0.01 + 0.0025
+    assert found.standard_error == pytest.approx(math.sqrt(variance), rel=1e-12)
+    assert found.effective_samples == pytest.approx(1 / (variance + 1 / 50), rel=1e-12)
+
+
+def test_pilots_and_batches_have_generators_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+
+    def spy(*arguments: Any) -> tuple[float, float]:
+        drawn.append(arguments[-1].random())
+        return 0.0, 1.0
+
+    monkeypatch.setattr(importance, "draw", spy)
+    estimate(np.kron(np.eye(3, dtype=bool), BRIDGE), [2, 2, 3, 2] * 3, 50, target_se=0.05)
+    assert len(drawn) > 3 + 3
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_pilots_divide_the_particles_so_that_the_target_is_met_in_the_least_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of n_i particles with variance v_i and time t_i each, sum v_i / n_i is least for n_i ~ sqrt(v_i / t_i)."""
+    draft = plan(np.kron(np.eye(2, dtype=bool), BRIDGE), [2, 2, 3, 2] * 2, 50, n_samples=300)
+    parts = tuple(part._replace(seconds=seconds) for part, seconds in zip(draft.parts, (1e-3, 0.25e-3), strict=True))
+    variances = {0: 9.0, 1: 16.0}  # of one particle
+
+    def spy(plan: Plan, part: int, n_particles: int, key: tuple[int, int]) -> tuple[float, float]:
+        return 0.0, variances[part] / n_particles / 1.5  # 1.5: the margin for what a pilot underestimates
+
+    monkeypatch.setattr(importance, "_draw", spy)
+    first, second = importance._sizes(dataclasses.replace(draft, parts=parts), 0.05)
+    assert 9.0 / first + 16.0 / second == pytest.approx(0.05**2, rel=1e-3)
+    assert first / second == pytest.approx(math.sqrt((9.0 / 1e-3) / (16.0 / 0.25e-3)), rel=1e-3)
+    assert importance._sizes(dataclasses.replace(draft, parts=parts), 100.0) == [256, 256]  # the fewest
 
 
 def test_there_are_as_many_particles_as_requested() -> None:
@@ -176,10 +224,45 @@ def test_the_regret_of_a_wide_frontier_is_within_its_bounds(n_rows: int, largest
 
 
 def test_hopeless_and_inexact_evaluations_are_refused() -> None:
-    dense = np.triu(np.ones((40, 40), dtype=bool), 1)
+    dense = np.triu(np.ones((20, 20), dtype=bool), 1)
     with pytest.raises(InputError, match="minutes: choose a larger target_se"):
-        plan(dense, [3] * 40, 10_000, n_samples=10_000_000)
+        plan(dense, [3] * 20, 10_000, n_samples=10_000_000)
     with pytest.raises(InputError, match="GB: use fewer rows"):
-        plan(dense, [3] * 40, 3_000_000, n_samples=64)
+        plan(dense, [3] * 20, 3_000_000, n_samples=64)
     with pytest.raises(InputError, match=r"component of 4 nodes .* choose estimator='importance'"):
         exact(BRIDGE, [2, 2, 3, 2], 50)
+
+
+def test_without_a_target_the_error_grows_instead_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default of 0.1 nats takes a minute at most; a target of the user's is kept."""
+    two = np.kron(np.eye(2, dtype=bool), BRIDGE)
+    arguments = two, [2, 2, 3, 2] * 2, 400
+    free = plan(*arguments)
+
+    def seconds(found: Plan) -> float:
+        return sum(found.parts[part].seconds * size for part, size in found.batches)
+
+    monkeypatch.setattr(importance, "DEFAULT_TARGET", 0.003)
+    exact_enough = plan(*arguments)
+    assert seconds(exact_enough) > 2 * seconds(free)
+    monkeypatch.setattr(importance, "_PATIENT_SECONDS", seconds(exact_enough) / 2)
+    hurried = plan(*arguments)
+    assert seconds(hurried) == pytest.approx(seconds(exact_enough) / 2, rel=0.05)
+    assert len(hurried.parts) == 2
+    asked = plan(*arguments, target_se=0.003)
+    assert asked.batches == exact_enough.batches
+
+
+def test_where_a_pilot_would_take_too_long_all_parts_get_the_same_particles(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = np.kron(np.eye(2, dtype=bool), BRIDGE)
+    each = sum(part.seconds for part in plan(two, [2, 2, 3, 2] * 2, 50, n_samples=64).parts)
+    monkeypatch.setattr(importance, "_draw", lambda *_: pytest.fail("a pilot was drawn"))
+    for particles, expected in ((100, 100), (10, 64)):
+        monkeypatch.setattr(importance, "_PATIENT_SECONDS", particles * each * 1.0001)
+        assert plan(two, [2, 2, 3, 2] * 2, 50).batches == ((0, expected), (1, expected))
+
+
+def test_what_is_out_of_reach_says_so_by_its_type() -> None:
+    dense = np.triu(np.ones((20, 20), dtype=bool), 1)
+    with pytest.raises(importance.OutOfReachError, match="GB"):
+        plan(dense, [3] * 20, 3_000_000)

@@ -1,5 +1,6 @@
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -132,6 +133,32 @@ def test_qnml_does_not_jump_where_its_limit_takes_over() -> None:
     assert beyond == pytest.approx(at, abs=1e-9)
 
 
+@pytest.mark.parametrize("parents", [12, 20, 40, 60, 98])
+def test_qnml_of_many_configurations_has_the_normalisers_of_its_definition(parents: int) -> None:
+    """Both normalisers of five rows count, by exact integers, up to the documented limit of 2^100 configurations."""
+    n_rows = 5
+    codes = random_codes(n_rows, np.full(parents + 1, 2), 9)
+
+    def normaliser(k: int) -> float:
+        """Sum over the data sets of five rows, by how many rows share a cell."""
+        total = Fraction(0)
+        for pattern in ((5,), (4, 1), (3, 2), (3, 1, 1), (2, 2, 1), (2, 1, 1, 1), (1, 1, 1, 1, 1)):
+            cells = math.perm(k, len(pattern))
+            for times in Counter(pattern).values():
+                cells //= math.factorial(times)
+            orders = math.factorial(n_rows) // math.prod(map(math.factorial, pattern))
+            likelihood = math.prod(Fraction(n, n_rows) ** n for n in pattern)
+            total += cells * orders * likelihood
+        return math.log(total.numerator) - math.log(total.denominator)
+
+    family = QuotientNML(codes, np.full(parents + 1, 2)).family(parents, tuple(range(parents)))
+    n_ij = np.unique(codes[:, :parents], axis=0, return_counts=True)[1]
+    n_ijk = np.unique(codes, axis=0, return_counts=True)[1]
+    fit = float((n_ij * np.log(n_ij)).sum() - (n_ijk * np.log(n_ijk)).sum())
+    expected = fit + normaliser(2 ** (parents + 1)) - normaliser(2**parents)
+    assert family == pytest.approx(expected, abs=1e-9)
+
+
 def normaliser_by_recurrence(n_states: int, n: int) -> float:
     """Exact rational arithmetic: the binary sum, then C(r, n) = C(r-1, n) + n/(r-2) C(r-2, n)."""
     binary = sum(Fraction(math.comb(n, h) * h**h * (n - h) ** (n - h), n**n) for h in range(n + 1))
@@ -165,3 +192,23 @@ def test_bad_input_is_refused_by_name() -> None:
         BDeu(codes, [2, 2], 0.0)
     with pytest.raises(InputError, match="column 1"):
         BIC(np.array([[0, 2]]), [2, 2])
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("n_rows", [6, 400])  # of 6 rows, nearly every family has more than 4 n_rows cells
+def test_extensions_are_the_families_with_one_more_parent(name: str, n_rows: int) -> None:
+    r = np.array([2, 3, 2, 4, 3, 2])
+    score = SCORES[name](random_codes(n_rows, r - (r > 3), 8), r)
+    for child, parents in [(0, ()), (3, (1,)), (1, (0, 2, 4))]:
+        candidates = [each for each in range(6) if each != child and each not in parents]
+        expected = [score.family(child, tuple(sorted((*parents, each)))) for each in candidates]
+        np.testing.assert_allclose(score.extensions(child, parents, candidates), expected, rtol=1e-11, atol=1e-9)
+    assert len(score.extensions(0, (1, 2), [])) == 0
+
+
+def test_copies_of_a_column_are_equal_extensions_to_the_last_digit() -> None:
+    r = np.array([3, 2, 2, 4])
+    codes = random_codes(500, r, 9)
+    score = QuotientNML(np.column_stack([codes, codes[:, 1]]), np.append(r, 2))
+    costs = score.extensions(0, (3,), [4, 2, 1])
+    assert costs[0] == costs[2] != costs[1]

@@ -7,6 +7,7 @@ from law_ray.errors import InputError
 from law_ray.space.permutations import enumerate_all, invert
 from objectives.nml.graphs.structure import cpdag
 from objectives.nml.scores.decomposable import SCORES
+from objectives.nml.search import greedy
 from objectives.nml.search.greedy import greedy_orderings
 from objectives.nml.search.grow_shrink import GrowShrink
 
@@ -74,6 +75,20 @@ def test_the_orderings_are_the_best_ones_of_distinct_classes() -> None:
     assert len({cpdag(sets.dag(ordering)).tobytes() for ordering in orderings}) == len(orderings)
     fewer, _ = greedy_orderings(sets, 2, np.random.default_rng(3))
     np.testing.assert_array_equal(fewer, orderings[:2])
+
+
+def test_a_search_over_many_variables_ends_after_so_many_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    def swept(limit: int) -> int:
+        sets = parent_sets("bic", 8, 4)
+        calls = []
+        monkeypatch.setattr(greedy, "_MAX_LOOKUPS", limit)
+        monkeypatch.setattr(greedy, "_sweep", lambda *arguments: calls.append(1) or sweep(*arguments))
+        greedy_orderings(sets, 1, np.random.default_rng(0), n_starts=1)
+        return len(calls)
+
+    sweep = greedy._sweep
+    free, bound = swept(10**9), swept(10 * 3 * 8**2)
+    assert 10 <= bound <= 10 + 5 < free  # it ends at the local optimum where the limit was passed
 
 
 def test_the_result_depends_on_the_generator() -> None:

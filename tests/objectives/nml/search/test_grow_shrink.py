@@ -96,7 +96,10 @@ class Costs(DecomposableScore):
     def family(self, child: int, parents: tuple[int, ...]) -> float:
         return self.costs.get(parents, 9.0)
 
-    def _cost(self, *_: Any) -> float:
+    def extensions(self, child: int, parents: tuple[int, ...], candidates: Any) -> np.ndarray:
+        return np.array([self.family(child, tuple(sorted((*parents, each)))) for each in candidates])
+
+    def _weights(self, r: int, q: int) -> Any:
         raise AssertionError
 
 

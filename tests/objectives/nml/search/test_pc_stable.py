@@ -113,7 +113,7 @@ def test_skeleton_finds_the_network() -> None:
     np.testing.assert_array_equal(found, expected | expected.T)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.permutations(range(5)), st.sampled_from(["full", "adjusted"]))
 def test_skeleton_does_not_depend_on_the_order_of_the_columns(order: list[int], dof: DegreesOfFreedom) -> None:
     codes = network_codes(200, 5)

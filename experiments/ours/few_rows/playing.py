@@ -1,0 +1,177 @@
+"""The runs of the experiment: which there are, and the row that each leaves."""
+
+import itertools
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.ours.few_rows.methods import METHODS, learner
+from experiments.ours.isolated import Learned, learn
+from experiments.tasks import Row
+from law_ray.optimizer import Optimizer
+from law_ray.typing import BoolArray, IntArray
+from law_ray.utils.seeding import generator
+from objectives.nml import NML
+from objectives.nml.data.networks import sample_network
+from objectives.nml.data.tables import Table
+from objectives.nml.graphs.structure import structural_hamming_distance
+from objectives.nml.scores.contingency import configurations, parents_of
+from objectives.nml.scores.decomposable import SCORES
+from objectives.nml.search.greedy import greedy_orderings
+from objectives.nml.search.grow_shrink import GrowShrink
+
+FRESH_ROWS = 10_000
+FRESH_SEED = 1_000_000
+"""Added to the seed of a data set for that of its fresh rows."""
+N_INIT, BATCH_SIZE = 20, 10
+SEARCH_SE = 0.5
+"""nats, of the regret while law_ray searches (heuristic): networks differ by more, and the finalists are told apart."""
+FINALISTS, FRESH_DRAWS = 5, 10
+"""The best values of a noisy score are means of so many draws, before the winner is named (heuristic)."""
+PER = 1_000
+"""Fresh rows whose log-likelihood is stored: rows of results keep three decimals."""
+PSEUDO_COUNT = 0.5
+"""Of each state in the probabilities that fresh rows are predicted with (Krichevsky & Trofimov 1981)."""
+SHD = ("total", "skeleton", "orientation")
+COLUMNS = (
+    *("network", "n_rows", "seed", "method", "total", "standard_error"),
+    *(f"shd_{part}" for part in SHD),
+    *("held_out", "edges", "seconds", "stopped"),
+)
+
+
+class Run(NamedTuple):
+    """What identifies a run: the first columns of its row."""
+
+    network: str
+    n_rows: int
+    seed: int
+    method: str
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
+
+
+class Effort(NamedTuple):
+    """How much work a run may do."""
+
+    evals: int
+    """evaluations of law_ray"""
+    limit: float
+    """seconds after which a learner of another library is stopped"""
+
+
+def planned(networks: Iterable[str], n_rows: Iterable[int], methods: Sequence[str], seeds: int) -> list[Run]:
+    """Return the runs, by seeds, the small data sets first."""
+    return [Run(*each) for each in _by_seed(networks, n_rows, methods, seeds)]
+
+
+def _by_seed(
+    networks: Iterable[str], n_rows: Iterable[int], methods: Sequence[str], seeds: int
+) -> Iterable[tuple[str, int, int, str]]:
+    networks, sizes = list(networks), sorted(n_rows)
+    for seed in range(seeds):
+        for network, size, method in itertools.product(networks, sizes, methods):
+            yield network, size, seed, method
+
+
+def play(effort: Effort, run: Run) -> list[Row]:
+    """Return the row of a run."""
+    table = sample_network(run.network, run.n_rows, run.seed)
+    learned = found(effort, run, table)
+    if learned is None:
+        return [{**dict.fromkeys(COLUMNS, np.nan), **run._asdict(), "seconds": effort.limit, "stopped": True}]
+    return [{**run._asdict(), **measured(table, learned.dag, run), "seconds": learned.seconds, "stopped": False}]
+
+
+def found(effort: Effort, run: Run, table: Table) -> Learned | None:
+    """Return the network of a run; None if its learner was stopped. The time of our own methods is processor time."""
+    method = METHODS[run.method]
+    if method.kind == "truth":
+        assert table.true_dag is not None
+        return Learned(table.true_dag, 0.0)
+    if method.kind == "learner":
+        return learn(learner(run.method), table, effort.limit)
+    start = time.process_time()
+    dag = law(table, method.score, run.seed, effort.evals) if method.kind == "law" else greedy(table, method.score)
+    return Learned(dag, time.process_time() - start)
+
+
+def greedy(table: Table, score: str) -> BoolArray:
+    """Return the best network of the greedy search on a decomposable score."""
+    parent_sets = GrowShrink(SCORES[score](table.codes, table.cardinalities))
+    orderings, _ = greedy_orderings(parent_sets, 1, generator(0, "greedy", 0))
+    return parent_sets.dag(orderings[0])
+
+
+def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
+    """Return the network that law_ray finds with a score, as `law_ray.minimize` would, in this process."""
+    objective = NML(table, score, target_se=SEARCH_SE if score == "nml" else None)
+    optimizer = Optimizer(
+        objective.n_items,
+        "law-auto",
+        seed,
+        N_INIT,
+        key=objective.key,
+        start=objective.starts(N_INIT, generator(seed, "starts", 0)),
+        noisy=objective.noisy,
+    )
+    while trials := optimizer.ask_up_to(BATCH_SIZE, evals=evals):
+        for trial in trials:
+            value, error = _pair(objective(trial.permutation, generator(seed, "evaluate", trial.id)))
+            optimizer.tell(trial.id, value, error)
+    best = sorted((trial for trial in optimizer.trials if trial.known), key=lambda trial: trial.value)[:FINALISTS]
+    if not objective.noisy:
+        return objective.dag(best[0].permutation)
+    means = [_mean(objective, trial.permutation, seed) for trial in best]
+    return objective.dag(best[int(np.argmin(means))].permutation)
+
+
+def _pair(value: float | tuple[float, float]) -> tuple[float, float | None]:
+    return value if isinstance(value, tuple) else (value, None)
+
+
+def _mean(objective: NML, permutation: IntArray, seed: int) -> float:
+    """The mean value of an ordering over fresh draws, the same for all orderings."""
+    draws = [_pair(objective(permutation, generator(seed, "again", i)))[0] for i in range(FRESH_DRAWS)]
+    return float(np.mean(draws))
+
+
+def measured(table: Table, dag: BoolArray, run: Run) -> Row:
+    """Return the columns that compare a network with the others and with the truth, in nats and edges."""
+    assert table.true_dag is not None
+    parts = NML(table).parts_of(dag, generator(0, "score", 0))  # equivalent networks get equal totals
+    distance = structural_hamming_distance(dag, table.true_dag)
+    fresh = sample_network(run.network, FRESH_ROWS, run.seed + FRESH_SEED)
+    order = [fresh.names.index(name) for name in table.names]
+    return {
+        "total": parts["total"],
+        "standard_error": parts["standard_error"],
+        **{f"shd_{part}": getattr(distance, part) for part in SHD},
+        "held_out": held_out(table, dag, np.asfortranarray(fresh.codes[:, order])),
+        "edges": int(dag.sum()),
+    }
+
+
+def held_out(table: Table, dag: BoolArray, fresh: IntArray) -> float:
+    """Return the mean log-likelihood of fresh rows (m, p), in nats for PER of them, given the probabilities of a table.
+
+    A state k of a node has the probability (n_ijk + 1/2) / (n_ij + r_i / 2).
+    """
+    r = table.cardinalities
+    both = np.asfortranarray(np.vstack([table.codes, fresh]))
+    old = np.arange(len(both)) < len(table.codes)
+    total = 0.0
+    for child in range(len(dag)):
+        states = int(r[child])
+        labels, q = configurations(both, r, parents_of(dag, child), 10**6)
+        cells = labels * states + both[:, child]
+        counts = np.bincount(cells[old], minlength=q * states)
+        of_parents = counts.reshape(q, states).sum(axis=1)
+        new = ~old
+        chances = (counts[cells[new]] + PSEUDO_COUNT) / (of_parents[labels[new]] + PSEUDO_COUNT * states)
+        total += math.fsum(np.log(chances))
+    return PER * total / len(fresh)

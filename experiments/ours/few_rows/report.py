@@ -1,0 +1,98 @@
+"""The page: for each network and number of rows a table of the methods, and a summary over all of them."""
+
+import os
+
+import numpy as np
+import pandas as pd
+
+from experiments import markdown
+from experiments.machine import machine
+from experiments.markdown import plus_minus
+from experiments.ours.few_rows.methods import METHODS, TRUTH
+from experiments.ours.few_rows.playing import FRESH_ROWS, PER
+from experiments.statistics import standard_error
+
+OURS = "law-nml"
+SCORES = {"total": -1, "shd_total": -1, "held_out": 1}
+"""What is compared, and whether larger values are better (1) or worse (-1)."""
+KEYS = ["network", "n_rows"]
+
+
+def report(rows: pd.DataFrame, evals: int) -> str:
+    """Return the page."""
+    parts = [
+        "# Networks from few rows\n",
+        f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.ours.few_rows`.\n",
+        f"Means over the data sets +- their standard errors. law-SCORE: law_ray after {evals} evaluations with that "
+        "score; greedy-SCORE: its greedy search alone. total: -max log-likelihood + NML regret, minus that of "
+        f"{OURS} on the same data, in nats. SHD: structural Hamming distance of the equivalence classes from the "
+        f"true network, the sum of its skeleton and orientation parts. held-out: log-likelihood of {PER:,} fresh "
+        f"rows, by the mean of {FRESH_ROWS:,}, minus that of {OURS}, in nats. seconds: processor time of our methods, "
+        "wall time of others.\n",
+        "## In how many settings\n",
+        "A setting is a network and a number of rows. A method is best or tied if no other method's mean is better by "
+        f"more than the standard error of their paired differences. {TRUTH} does not count.\n",
+        summary(rows),
+        *(section(name, of_network) for name, of_network in rows.groupby("network", sort=False)),
+    ]
+    return "\n".join(parts)
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """Return a Markdown table: in how many settings each method is best or tied, by each measure."""
+    best = {measure: best_or_tied(rows, measure) for measure in SCORES}
+    settings = rows[rows["method"] != TRUTH].groupby("method")[KEYS].apply(lambda own: len(own.drop_duplicates()))
+    lines = [
+        [method, int(settings[method]), *(sum(method in tied for tied in best[measure]) for measure in SCORES)]
+        for method in METHODS
+        if method in settings.index
+    ]
+    return markdown.table(["method", "settings", "best or tied: total", "SHD", "held-out"], lines)
+
+
+def best_or_tied(rows: pd.DataFrame, measure: str) -> list[set[str]]:
+    """Return, for each setting, the methods that no other one is better than beyond the error of the difference."""
+    found = []
+    for _, setting in rows[rows["method"] != TRUTH].groupby(KEYS, sort=False):
+        values = SCORES[measure] * setting.pivot(index="seed", columns="method", values=measure)
+        errors = setting.pivot(index="seed", columns="method", values="standard_error").fillna(0.0)
+        values = values.dropna(axis=1, how="all")
+        tied = set()
+        for method in values:
+            ahead = (values.drop(columns=method).sub(values[method], axis=0)).dropna(axis=1, how="all")
+            least = np.zeros(ahead.shape[1])
+            if measure == "total":  # the totals have errors of their own
+                joint = np.hypot(errors[ahead.columns], errors[[method]].to_numpy())
+                least = np.sqrt((joint**2).sum(axis=0).to_numpy()) / len(joint)
+            if not (ahead.mean() > np.fmax(ahead.sem().to_numpy(), least)).any():
+                tied.add(str(method))
+        found.append(tied)
+    return found
+
+
+def section(network: str, rows: pd.DataFrame) -> str:
+    """Return the section of a network: a Markdown table of the methods, by the number of rows."""
+    header = ["rows", "method", "total", "SHD", "skeleton", "orientation", "held-out", "edges", "seconds", "data sets"]
+    lines = []
+    for n_rows, setting in rows.groupby("n_rows"):
+        ours = setting[setting["method"] == OURS].set_index("seed")
+        for method in METHODS:
+            own = setting[setting["method"] == method]
+            if own.empty:
+                continue
+            apart = {name: own[name] - own["seed"].map(ours[name]) for name in ("total", "held_out")}
+            means = [
+                _mean(apart["total"]),
+                *(_mean(own[f"shd_{part}"]) for part in ("total", "skeleton", "orientation")),
+                _mean(apart["held_out"]),
+                _mean(own["edges"]),
+            ]
+            stopped = int(own["stopped"].astype(bool).sum())
+            data_sets = f"{len(own)}, stopped on {stopped}" if stopped else str(len(own))
+            lines.append([n_rows, method, *means, float(own["seconds"].mean()), data_sets])
+    return f"## {network}\n\n{markdown.table(header, lines, 1)}"
+
+
+def _mean(values: "pd.Series[float]") -> str:
+    known = values.dropna().to_numpy(dtype=np.float64)
+    return plus_minus(float(known.mean()), standard_error(known), 1) if len(known) else ""

@@ -1,0 +1,52 @@
+"""The arguments of `NML`: which ones go together, and the table that they describe."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from law_ray.errors import InputError
+from objectives.nml.data.row_order import check_order
+from objectives.nml.data.tables import Table, read_table
+from objectives.nml.scores import decomposable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCORES = ("nml", "nml-uniform", *decomposable.SCORES)
+
+EdgesFrom = Literal["score", "skeleton"]
+RowOrder = Literal["check", "independent"]
+
+
+def read(data: "Table | pd.DataFrame | str | Path", how: Mapping[str, Any], rows: RowOrder) -> Table:
+    """Return the data as a table, read by the options `how` of `read_table`; `rows` says what its order means."""
+    if rows not in get_args(RowOrder):
+        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}")
+    if not isinstance(data, Table):
+        table = read_table(data, **how)
+        if rows == "check":
+            check_order(table)
+        return table
+    if how:
+        raise InputError(f"{data.name} is a table of discrete columns already: leave {', '.join(how)} out")
+    return data
+
+
+def check(score: str, edges: str, max_parents: int | None, n_samples: int | None, target_se: float | None) -> None:
+    """Refuse options that are unknown, out of range or do not go together."""
+    if score not in SCORES:
+        raise InputError(f"score={score!r} is unknown: choose {', '.join(SCORES)}")
+    if edges not in get_args(EdgesFrom):
+        raise InputError(f"edges={edges!r} is unknown: choose {', '.join(get_args(EdgesFrom))}")
+    if max_parents is not None and edges == "skeleton":
+        raise InputError(f"max_parents={max_parents} belongs to edges='score': leave it out for 'skeleton'")
+    if n_samples is not None and (n_samples < 1 or n_samples != int(n_samples)):
+        raise InputError(f"n_samples={n_samples} is not a number of samples: choose a whole number of at least 1")
+    if target_se is not None and not target_se > 0:
+        raise InputError(f"target_se={target_se} is not a standard error: choose a positive number of nats")
+    if n_samples is not None and target_se is not None:
+        raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
+    if score != "nml" and target_se is not None:
+        raise InputError(f"target_se={target_se} belongs to score='nml': leave it out for {score!r}")
+    if score in decomposable.SCORES and n_samples is not None:
+        raise InputError(f"n_samples={n_samples} has no use for {score!r}, which is exact: leave it out")

@@ -1,0 +1,49 @@
+import numpy as np
+import pandas as pd
+
+from experiments.ours.few_rows.playing import COLUMNS
+from experiments.ours.few_rows.report import best_or_tied, report, section, summary
+
+
+def rows_of(totals: dict[str, list[float]], n_rows: int = 100, error: float = 0.01) -> pd.DataFrame:
+    rows = [
+        {
+            **dict.fromkeys(COLUMNS, 0.0),
+            **{"network": "net", "n_rows": n_rows, "seed": seed, "method": method, "total": total},
+            **{"shd_total": total, "held_out": -total, "standard_error": error, "stopped": np.isnan(total)},
+        }
+        for method, of_method in totals.items()
+        for seed, total in enumerate(of_method)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_methods_tie_within_the_error_of_paired_differences() -> None:
+    totals = {"law-nml": [10.0, 20.0, 30.0], "law-bic": [11.0, 18.9, 30.2], "greedy-qnml": [12.0, 22.5, 32.1]}
+    assert best_or_tied(rows_of(totals), "total") == [{"law-nml", "law-bic"}]
+    assert best_or_tied(rows_of(totals), "held_out") == [{"law-nml", "law-bic"}]
+
+
+def test_totals_that_differ_by_less_than_their_errors_tie() -> None:
+    totals = {"law-nml": [10.1, 20.1], "law-bic": [10.0, 20.0]}
+    assert best_or_tied(rows_of(totals, error=0.001), "total") == [{"law-bic"}]
+    assert best_or_tied(rows_of(totals, error=0.2), "total") == [{"law-bic", "law-nml"}]
+
+
+def test_the_truth_does_not_count_and_a_stopped_learner_only_where_it_ended() -> None:
+    totals = {"true-network": [0.0, 0.0], "law-nml": [5.0, 5.0], "ges-bic": [np.nan, 4.0], "hc-bic": [np.nan, np.nan]}
+    assert best_or_tied(rows_of(totals), "shd_total") == [{"ges-bic"}]
+
+
+def test_the_page_counts_settings_and_shows_differences_from_law_nml() -> None:
+    one = rows_of({"true-network": [3.0, 3.0], "law-nml": [5.0, 6.0], "law-bic": [7.0, 8.5]})
+    both = pd.concat([one, rows_of({"law-nml": [5.0, 5.0], "law-bic": [4.0, 4.0]}, n_rows=200)])
+    assert "| law-nml | 2 | 1 | 1 | 1 |" in summary(both)
+    assert "| law-bic | 2 | 1 | 1 | 1 |" in summary(both)
+    text = section("net", both)
+    assert "| 100 | law-bic | 2.2 +- 0.2 |" in text
+    assert "| 100 | law-nml | 0.0 +- 0.0 |" in text
+    assert "| 200 | law-bic | -1.0 +- 0.0 |" in text
+    assert text.index("| 100 | true-network") < text.index("| 100 | law-nml")
+    page = report(both, 100)
+    assert summary(both) in page and text in page

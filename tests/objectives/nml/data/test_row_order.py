@@ -1,0 +1,101 @@
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from law_ray.errors import InputError
+from objectives import load
+from objectives.nml import NML
+from objectives.nml.data.networks import sample_network
+from objectives.nml.data.row_order import check_order, drift, neighbours
+from objectives.nml.data.tables import Table
+
+SACHS = sample_network("sachs", 3000, 0)
+
+
+def table_of(codes: np.ndarray, states: int = 3) -> Table:
+    p = codes.shape[1]
+    return Table("t", tuple(f"c{i}" for i in range(p)), (tuple(map(str, range(states))),) * p, codes)
+
+
+def with_codes(codes: np.ndarray) -> Table:
+    return Table("sachs", SACHS.names, SACHS.states, codes)
+
+
+def runs_by_enumeration(column: list[int]) -> tuple[float, float]:
+    """The mean and the variance of the number of runs over all orders of a column."""
+    counts = [1 + sum(a != b for a, b in itertools.pairwise(order)) for order in itertools.permutations(column)]
+    return float(np.mean(counts)), float(np.var(counts))
+
+
+@pytest.mark.parametrize("strata", [[[0, 0, 1, 2, 1, 0]], [[0, 1, 1], [2, 2, 0, 0, 1]], [[1], [0, 1], [1, 1, 0]]])
+def test_the_moments_of_the_neighbours_are_those_over_all_orders(strata: list[list[int]]) -> None:
+    column = np.array([state for stratum in strata for state in stratum])
+    labels = np.repeat(np.arange(len(strata)), [len(stratum) for stratum in strata])
+    moments = np.array([runs_by_enumeration(stratum) for stratum in strata]).sum(axis=0)
+    runs = sum(1 + sum(a != b for a, b in itertools.pairwise(stratum)) for stratum in strata)
+    found = neighbours(column, labels)
+    assert found.rows == pytest.approx(moments[0] - runs)
+    assert found.z == pytest.approx((moments[0] - runs) / math.sqrt(moments[1]))
+
+
+def test_without_order_the_statistics_are_about_standard() -> None:
+    rng = np.random.default_rng(0)
+    found: list[tuple[float, float]] = []
+    for _ in range(200):
+        column, strata = rng.choice(4, 600, p=[0.5, 0.3, 0.15, 0.05]), np.repeat([0, 1], [200, 400])
+        found.append((neighbours(column, strata).z, drift(column, 4, strata).z))
+    z = np.array(found)
+    assert np.abs(z.mean(axis=0)).max() < 0.25
+    assert 0.8 < z.std(axis=0).min() < z.std(axis=0).max() < 1.25
+    assert z.max() < 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_rows_pass_in_every_sorted_order(seed: int) -> None:
+    codes = np.random.default_rng(seed).permutation(SACHS.codes)
+    for columns in ([], [3], [5, 2], [1, 7, 4], list(range(11))):
+        check_order(with_codes(codes[np.lexsort(codes[:, columns].T)] if columns else codes))
+
+
+def test_rows_of_two_experiments_one_below_the_other_are_refused() -> None:
+    """In the second one, the intervention sets a variable, whose column is then left out."""
+    rng = np.random.default_rng(1)
+    codes = SACHS.codes.copy()
+    codes[1500:, 4] = 2
+    column = SACHS.names[4]
+    with pytest.raises(InputError, match=rf"sachs are not independent draws: column '{column}' drifts.*rows=indep"):
+        check_order(with_codes(codes))
+    check_order(with_codes(rng.permutation(codes)))  # shuffled, nobody can see it
+    experiment = np.repeat([0, 1], 1500)
+    names, states = (*SACHS.names, "experiment"), (*SACHS.states, ("first", "second"))
+    check_order(Table("sachs", names, states, np.column_stack([codes, experiment])))  # a column explains it
+
+
+def test_subjects_measured_repeatedly_and_time_series_are_refused() -> None:
+    rng = np.random.default_rng(2)
+    with pytest.raises(InputError, match="is alike in rows one below the other"):
+        check_order(with_codes(np.repeat(SACHS.codes[:1000], 3, axis=0)))
+    walk = np.cumsum(rng.random((2000, 2)) < 0.1, axis=0) % 3
+    with pytest.raises(InputError, match=r"column 'c[01]'"):
+        check_order(table_of(walk))
+
+
+def test_a_few_rows_of_a_rare_state_together_are_no_evidence() -> None:
+    codes = np.random.default_rng(3).integers(2, size=(2000, 3))
+    codes[100:115, 1] = 2
+    check_order(table_of(codes))
+
+
+def test_a_table_of_ones_own_is_checked_unless_its_rows_are_declared_independent(tmp_path) -> None:
+    frame = pd.DataFrame({"a": np.repeat([0, 1, 0, 1], 200), "b": np.random.default_rng(0).integers(2, size=800)})
+    with pytest.raises(InputError, match="column 'a'"):
+        NML(frame)
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    assert (
+        load(f"nml:{tmp_path / 'f.csv'}", rows="independent").fingerprint == NML(frame, rows="independent").fingerprint
+    )
+    with pytest.raises(InputError, match="rows='any' is unknown: choose check or independent"):
+        NML(frame, rows="any")  # type: ignore[arg-type]
