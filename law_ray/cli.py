@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ import click
 import law_ray
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.methods.registry import METHODS
+from law_ray.parameters import FOLDER, GroupedCommand, settings_options
 from law_ray.runs import backup as backups
-from law_ray.runs.objective import BlackBox, known_objectives
+from law_ray.runs.objective import BlackBox, known_objectives, say_what_runs
 from law_ray.runs.run import Run
-from law_ray.runs.settings import MODES, WHAT, options
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
 
 OLD_SPELLINGS = {
@@ -36,119 +36,6 @@ OLD_SPELLINGS = {
 
 WATCHED = 10
 """Seconds between two looks of `report --watch` at the journal."""
-
-
-class Folder(click.Path):
-    """A folder. `~` is the home here too, because a job's command line goes through no shell."""
-
-    def __init__(self) -> None:
-        super().__init__(file_okay=False, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(Path(value).expanduser(), param, ctx)
-
-
-FOLDER = Folder()
-
-
-class BatchSize(click.ParamType[int | str]):
-    """`auto`, or an integer."""
-
-    name = "auto|N"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        if value == "auto":
-            return "auto"
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither an integer nor auto", param, ctx)
-
-
-class Bytes(click.ParamType[int]):
-    """A number of bytes, with K, M or G for powers of 1024."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        text = str(value).upper().removesuffix("B")
-        power = "KMG".find(text[-1:]) + 1 if text else 0
-        try:
-            return int(float(text[:-1] if power else text) * 1024**power)
-        except ValueError:
-            self.fail(f"{value!r} is not a number of bytes such as 500M or 4G", param, ctx)
-
-
-class Amount(click.ParamType[tuple[str, float]]):
-    """NAME=AMOUNT."""
-
-    name = "name=amount"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        name, _, amount = value.rpartition("=")
-        with contextlib.suppress(ValueError):
-            if name:
-                return name, float(amount)
-        self.fail(f"{value!r} is not of the form NAME=AMOUNT", param, ctx)
-
-
-# How the command line takes an option, where that does not follow from its default.
-FORMS: dict[str, dict[str, Any]] = {
-    "batch_size": {"type": BatchSize(), "default": "auto", "metavar": "auto|N"},
-    "before": {"type": str, "multiple": True, "metavar": "'A<B'"},
-    "fixed": {"type": str, "multiple": True, "metavar": "ITEM=POSITION"},
-    "memory": {"type": Bytes(), "metavar": "4G"},
-    "resources": {"type": Amount(), "multiple": True},
-    "maximize": {"is_flag": True},
-    "method": {"type": click.Choice(list(METHODS)), "metavar": "M"},  # the help would be longer than all others
-    "mode": {"type": click.Choice(MODES)},
-    "timeout": {"type": float, "metavar": "S"},
-    "max_time": {"type": float, "metavar": "S"},
-    "target": {"type": float, "metavar": "V"},
-    "patience": {"type": int, "metavar": "N"},
-    "num_cpus": {"type": float},
-    "num_gpus": {"type": float},
-    "backup": {"type": str, "metavar": "URI"},
-}
-
-
-def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for each field of `Settings`, with its name, default and help."""
-    for name, each in reversed(options().items()):
-        form = {"default": each.default, "show_default": each.default is not None, **FORMS.get(name, {})}
-        if form.get("multiple") or form.get("is_flag") or not form["default"]:
-            form["show_default"] = False
-        text = each.metadata["help"] + (" Repeatable." if form.get("multiple") else "")
-        command = click.option(f"--{name.replace('_', '-')}", name, help=text, **form)(command)
-    return command
-
-
-class GroupedCommand(click.Command):
-    """A command whose help shows the options in groups."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record and isinstance(parameter, click.Option):
-                known = options().get(parameter.name or "")
-                about = known.metadata["group"] if known else GROUPS.get(parameter.name or "", "Other")
-                groups.setdefault(about, []).append(record)
-        for group in sorted(groups, key=[*dict.fromkeys(ORDER), "Other"].index):
-            with formatter.section(group):
-                formatter.write_dl(groups[group])
-
-
-ORDER = [WHAT, *(each.metadata["group"] for each in options().values())]
-GROUPS = {
-    "options": WHAT,
-    "n_items": WHAT,
-    "start": WHAT,
-    "address": options()["num_cpus"].metadata["group"],
-    "detach": options()["num_cpus"].metadata["group"],
-    "out": options()["backup"].metadata["group"],
-}
-"""The groups of the options of `law-ray run` that are not settings."""
 
 
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -199,7 +86,7 @@ def cli(context: click.Context) -> None:
     metavar="FILE|none",
     help="A file of orderings, one per line, that the initial design begins with; none: random orderings alone.",
 )
-@_settings_options
+@settings_options
 @click.option("--out", type=FOLDER, metavar="DIR", help="The run folder; by default a new one in law-ray-runs.")
 @click.option(
     "--detach", metavar="NAME", help="Start the run on the cluster under this name, and return; see `attach`."
@@ -272,8 +159,10 @@ def resume(
     """Continue the run in DIR where it was left, or the run whose backup is at URI."""
     backup = run if "://" in run else None
     folder = Path(run).expanduser() if backup is None else backups.fetch(backup, out)
-    black_box = BlackBox.from_record(Run.load(folder).objective)
+    found = Run.load(folder)
     with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
+        say_what_runs(found.objective, None if backup else found.settings.backup)
+        black_box = BlackBox.from_record(found.objective)
         result = law_ray.resume(folder, black_box, evals=evals, backup=backup, address=address, progress=not quiet)
         tell(_with_page(result, black_box))
         _check_backup(result)
@@ -286,17 +175,23 @@ def resume(
 )
 @click.option("--watch", is_flag=True, help=f"Write the page again every {WATCHED} seconds until the run ends.")
 @click.option("--png", is_flag=True, help="Write figures for papers into DIR instead.")
-def report(folder: Path, out: Path | None, watch: bool, png: bool) -> None:
+@click.option(
+    "--import",
+    "with_code",
+    is_flag=True,
+    help="Run the code of the objective that the journal names, for what only it can tell; for runs of your own.",
+)
+def report(folder: Path, out: Path | None, watch: bool, png: bool, with_code: bool) -> None:
     """Write the page of the run in DIR: one HTML file with its answer, figures, model and time line."""
     from law_ray.runs.report import page
 
     if png:
-        found, black_box = page.load(folder)
+        found, black_box = page.load(folder, with_code)
         for path in _figures(found, black_box):
             click.echo(path)
         return
     while True:
-        found, black_box = page.load(folder)
+        found, black_box = page.load(folder, with_code)
         path = page.write(found, black_box, out, WATCHED if watch and not found.end_reason else None)
         click.echo(path)
         if not watch or found.end_reason:
@@ -309,12 +204,13 @@ def report(folder: Path, out: Path | None, watch: bool, png: bool) -> None:
 def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:
     """Draw the convergence and, where there are any, the network and the interactions, into the run folder."""
     from law_ray.runs.report import interactions, prints
+    from law_ray.runs.report.graph_layout import confidence_of
 
     yield prints.draw_convergence(run)
     names = None if black_box is None else black_box.item_names
-    explained = {} if black_box is None else black_box.explain(run.best, run.settings.seed)
+    explained = {} if black_box is None else black_box.explain(run.best, run.settings.seed, run.evaluated)
     if "edges" in explained:
-        yield prints.draw_dag(run.folder, explained["ordering"], explained["edges"])
+        yield prints.draw_dag(run.folder, explained["ordering"], explained["edges"], confidence_of(explained))
     if drawn := interactions.draw_interactions(run, names):
         yield drawn
 
@@ -388,7 +284,7 @@ def _answer(result: law_ray.Result, finished: Run, objective: BlackBox) -> dict[
         "best_value": result.best.value,
         "best_permutation": result.best.permutation.tolist(),
         **({} if result.reevaluated is None else {"reevaluated": result.reevaluated._asdict()}),
-        **objective.explain(result.best, finished.settings.seed),
+        **objective.explain(result.best, finished.settings.seed, finished.evaluated),
         "evaluations": result.evaluations,
         "failed": len(finished.failures),
         "rounds": result.rounds,
@@ -405,18 +301,33 @@ def _answer(result: law_ray.Result, finished: Run, objective: BlackBox) -> dict[
 
 
 def _text(found: dict[str, Any]) -> str:
-    """Return the answer as aligned lines; the edges of a network as one arrow per line."""
+    """Return the answer as aligned lines; the edges of a network as one arrow per line, with their confidence."""
+    found = dict(found)
+    sure = {(edge["parent"], edge["child"]): edge for edge in found.pop("edge_confidence", ())}
+    if not found.get("possible_edges", True):
+        del found["possible_edges"]
     width = max(map(len, found)) + 2
     lines = []
     for key, value in found.items():
         if key == "edges" and value:
-            value = ("\n" + " " * width).join(f"{parent} -> {child}" for parent, child in value)
+            arrows = [f"{parent} -> {child}{_sure(sure.get((parent, child)))}" for parent, child in value]
+            value = ("\n" + " " * width).join(arrows)
+        elif key == "possible_edges":
+            pairs = [f"{each['one']} - {each['other']}{_sure(each)}" for each in value]
+            value = ("\n" + " " * width).join(pairs)
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         elif isinstance(value, dict):
             value = ", ".join(f"{name.replace('_', ' ')} {_short(number)}" for name, number in value.items())
         lines.append(f"{key.replace('_', ' '):<{width}}{_short(value)}")
     return "\n".join(lines)
+
+
+def _sure(edge: Mapping[str, Any] | None) -> str:
+    if edge is None:
+        return ""
+    direction = f", its direction {edge['direction']:.0%}" if "direction" in edge else ""
+    return f"  ({edge['confidence']:.0%} sure{direction})"
 
 
 def _short(value: Any) -> Any:

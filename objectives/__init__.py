@@ -3,6 +3,6 @@
 Objectives know orderings and never the optimiser: they import only `law_ray.space`, `typing`, `errors` and `utils`.
 """
 
-from objectives.base import Objective, families, load
+from objectives.base import Objective, families, is_code, load
 
-__all__ = ["Objective", "families", "load"]
+__all__ = ["Objective", "families", "is_code", "load"]

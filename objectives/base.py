@@ -13,6 +13,9 @@ from law_ray.typing import IntArray
 from objectives import user
 from objectives.options import function_options, read_options
 
+PROBLEMS = ("qap", "fsp", "tsp", "asteroid", "line", "slots")
+"""The modules of problems with a name and a `load`."""
+
 
 @runtime_checkable
 class Objective(Protocol):
@@ -32,12 +35,14 @@ class Objective(Protocol):
     value: one evaluation by several tasks, with the same value for every k;
     fingerprint: str, a hash of the data and options behind the values; a run folder is only resumed with the same one;
     item_names: n_items strings;
-    explain(permutation, rng) -> dict: the parts of the final answer, ready for JSON;
+    explain(permutation, rng) -> dict: the parts of the final answer, ready for JSON; with a parameter `evaluated` it is
+        also given all orderings (m, n_items) that have a value, and the values (m,);
     drawing(permutation) -> dict: what the page of a run draws of the best ordering: {"kind": "tour", "places":
         (n_items, 2) coordinates} or {"kind": "schedule", "bars": dicts with job, machine, begin and end};
     noisy: whether values are noisy; without it, they are if the objective takes a generator;
     unit: what the values are, for the axes of figures, such as "minutes";
-    write(permutation, folder) -> list of Path: the files of the final answer, written to an existing folder.
+    write(permutation, folder) -> list of Path: the files of the final answer, written to an existing folder; it can
+        take `evaluated` too.
     """
 
     n_items: int
@@ -55,6 +60,10 @@ def families() -> dict[str, str]:
         "nml:child": "congenital heart disease: 20 variables, 25 edges; the same options",
         "nml:insurance": "car insurance risk: 27 variables, 52 edges; the same options",
         "nml:alarm": "patient monitoring: 37 variables, 46 edges; the same options",
+        "nml:hailfinder": "weather: 56 variables, 66 edges; the same options",
+        "nml:hepar2": "liver disorders: 70 variables, 123 edges; the same options",
+        "nml:win95pts": "printing under Windows: 76 variables, 112 edges; the same options",
+        "nml:andes": "a tutor of physics: 223 variables, 338 edges; the same options",
         "nml:FILE.csv": "network of your table (or .tsv, .parquet); options score, edges, bins, states, columns, ...",
         "qap:NAME": "quadratic assignment from QAPLIB, chr12a for example, or from a file, qap:FILE.dat",
         "fsp:NAME": "permutation flow shop: ta001..ta120, car5, hel2, reC19, ..., or a file, fsp:FILE.txt",
@@ -82,33 +91,44 @@ def load(name: str, /, **options: Any) -> Any:
     Raises:
         InputError: in one line, if the name, the file or an option does not exist or is unusable.
     """
-    family, colon, rest = name.rpartition(":") if ".py:" in name else name.partition(":")
+    family, colon, rest = _parts(name)
     if not colon or not family or not rest:
         raise InputError(f"objective {name!r} is unknown: use one of {', '.join(families())}")
     if family == "nml":
         return _load_nml(rest, options)
-    if family in ("qap", "fsp", "tsp", "asteroid", "line", "slots"):
+    if family in PROBLEMS:
         load_problem = importlib.import_module(f"objectives.{family}").load  # imports numba, which takes 0.3 s
         parameters = dict(list(inspect.signature(load_problem).parameters.items())[1:])
         return load_problem(rest, **read_options(name, options, parameters))
     return _load_user(name, user.find(family, rest), options)
 
 
+def is_code(name: str) -> bool:
+    """Return whether `load` imports a Python file or module that the name stands for: code that is not ours."""
+    return _parts(name)[0] not in ("nml", *PROBLEMS)
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Return the family, file or module of a name, the colon, and the rest."""
+    return name.rpartition(":") if ".py:" in name else name.partition(":")
+
+
 def _load_nml(source: str, options: Mapping[str, Any]) -> Any:
     """Return the NML objective of a shipped network or a file; the import takes time, so only here."""
     from objectives.nml import NML
     from objectives.nml.data.files import SUFFIXES
-    from objectives.nml.data.networks import NETWORKS, sample_network
+    from objectives.nml.data.networks import LARGER, NETWORKS, sample_network
 
-    if source not in NETWORKS and Path(source).suffix.lower() not in SUFFIXES:
-        raise InputError(f"nml:{source} is unknown: choose {', '.join(NETWORKS)}, or a {', '.join(SUFFIXES)} file")
-    sampling = dict(inspect.signature(sample_network).parameters) if source in NETWORKS else {}
+    shipped = (*NETWORKS, *LARGER)
+    if source not in shipped and Path(source).suffix.lower() not in SUFFIXES:
+        raise InputError(f"nml:{source} is unknown: choose {', '.join(shipped)}, or a {', '.join(SUFFIXES)} file")
+    sampling = dict(inspect.signature(sample_network).parameters) if source in shipped else {}
     scoring = dict(inspect.signature(NML).parameters)
     sampling.pop("name", None)
     scoring.pop("data")
     read = read_options(f"nml:{source}", options, sampling | scoring)
     sampled = {key: value for key, value in read.items() if key in sampling}
-    data = sample_network(source, **sampled) if source in NETWORKS else source
+    data = sample_network(source, **sampled) if source in shipped else source
     return NML(data, **{key: value for key, value in read.items() if key not in sampling})
 
 

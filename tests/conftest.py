@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import scipy.linalg  # noqa: F401  # its BLAS is a library of its own
 from threadpoolctl import threadpool_limits
+
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=1_000)
+hypothesis.settings.load_profile("repeatable")
 
 threadpool_limits(1, "blas")  # matrices are small here: two threads are no faster, and far slower on a busy machine
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else Ray writes a token under the user's home

@@ -36,7 +36,8 @@ MAY_IMPORT: dict[str, list[str]] = {
     "law_ray/driver": ["law_ray/runs"],
     "law_ray/tune.py": ["law_ray/runs"],
     "law_ray/__init__.py": ["law_ray/driver", "law_ray/tune.py"],  # the public names, imported on first use
-    "law_ray/cli.py": ["law_ray/__init__.py"],
+    "law_ray/parameters.py": ["law_ray/runs"],
+    "law_ray/cli.py": ["law_ray/__init__.py", "law_ray/parameters.py"],
     "law_ray/__main__.py": ["law_ray/cli.py"],
     "objectives/instances": ["law_ray/utils"],
     "objectives/nml/scores": ["law_ray/space"],

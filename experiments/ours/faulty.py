@@ -2,8 +2,12 @@
 
 import ctypes
 import math
+import multiprocessing
 import os
+import resource
 import signal
+import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -65,6 +69,45 @@ def _limit_journal() -> None:
     driver.rlimit(psutil.RLIMIT_FSIZE, (size + 20, size + 20))
 
 
+def _terminate_worker() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10_000)
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _close_stdout() -> None:
+    sys.stdout.close()
+
+
+def _fork() -> None:
+    os.fork()
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+def _pool() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # to fork a process that has threads may hang
+        assert pool.map(_square, [1, 2]) == [1, 4]
+
+
+def _change_folder() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+
+
+def _break_numpy() -> None:
+    np.random.SeedSequence = None  # type: ignore[assignment, misc]
+
+
+def _limit_files() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+
 ACTIONS: dict[str, Callable[[], None]] = {
     "raise": _raise,
     "segfault": _segfault,
@@ -74,6 +117,15 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "eat memory": _eat_memory,
     "kill driver": _kill_driver,
     "limit journal": _limit_journal,
+    "terminate worker": _terminate_worker,
+    "interrupt": _interrupt,
+    "close stdout": _close_stdout,
+    "fork": _fork,
+    "pool": _pool,
+    "change folder": _change_folder,
+    "clear environment": os.environ.clear,
+    "break numpy": _break_numpy,
+    "limit files": _limit_files,
 }
 """What an evaluation can do wrong, by the name of the flaw."""
 RETURNS = {"NaN": math.nan, "infinity": -math.inf, "string": "low", "shape": np.zeros(3)}

@@ -28,6 +28,7 @@ from law_ray.runs import journal
 from law_ray.typing import BoolArray
 from law_ray.utils.seeding import generator
 from objectives import load
+from objectives.nml.data.exports import read_csv
 from objectives.nml.data.networks import NETWORKS, sample_network
 from objectives.nml.data.tables import Table
 from objectives.nml.graphs.structure import structural_hamming_distance
@@ -104,9 +105,9 @@ def law(table: Table, seed: int, evals: int) -> Learned:
 
 def read_dag(file: Path, names: tuple[str, ...]) -> BoolArray:
     """Return the DAG of a CSV file with the columns parent and child."""
-    edges = pd.read_csv(file, dtype=str, na_filter=False)
     dag = np.zeros((len(names), len(names)), dtype=bool)
-    dag[[names.index(parent) for parent in edges["parent"]], [names.index(child) for child in edges["child"]]] = True
+    for parent, child in read_csv(file):
+        dag[names.index(parent), names.index(child)] = True
     return dag
 
 

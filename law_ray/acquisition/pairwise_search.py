@@ -19,7 +19,7 @@ Value = Callable[[FloatArray, FloatArray], FloatArray]
 LEAST_GAIN = 1e-9
 """Smaller gains may be rounding errors (heuristic)."""
 MAX_STEPS = 10_000
-"""Of a climb, which ends long before."""
+"""Of a climb, which ends long before (heuristic)."""
 N_TRIED = 8
 """Swaps tried at a step, while those with a larger value lead to excluded orderings (heuristic)."""
 

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from law_ray.driver.capture import prints_folder
+from law_ray.driver.children import end_children, mark_of_run
 from law_ray.driver.cluster import slots
 from law_ray.driver.messages import Message, Messages
 from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEVALUATING, Status, status_of
 from law_ray.driver.serialization import dumps, loads
-from law_ray.driver.tasks import Evaluations, Job, Place, TaskId
+from law_ray.driver.tasks import Evaluations, Job
+from law_ray.driver.worker import Place, TaskId
 from law_ray.runs import journal
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.backup import backing_up
@@ -35,7 +38,7 @@ NAMESPACE = "law_ray"
 log = logging.getLogger(__name__)
 
 MAX_CONCURRENCY = 32
-"""Calls that a driver answers at once; some of them wait for its end."""
+"""Calls that a driver answers at once; some of them wait for its end (heuristic)."""
 MAX_RESTARTS = 5
 """Restarts of a driver whose process dies; a sixth death is no accident (heuristic)."""
 
@@ -101,6 +104,11 @@ class Driver:
         if self._evaluations is not None:
             self._evaluations.started(task_id, place)
 
+    def damaged(self, task_id: TaskId, damage: str) -> None:
+        """Take note that a task's process is of no use, and why."""
+        if self._evaluations is not None:
+            self._evaluations.damaged(task_id, damage)
+
     def spec(self) -> Spec:
         """Return what the driver knows of its run, whose folder is on this node."""
         return self._spec
@@ -141,18 +149,20 @@ class Driver:
         objective = loads(pickled)
         run = self._open(BlackBox(objective))
         run.began = self._began
+        end_children([mark_of_run(self._spec.folder)])  # of an earlier driver that was killed
         self._prints.flush()
         log.debug("prepared in %.1f s", time.monotonic() - self._began)
-        self._evaluations = evaluations = Evaluations(objective, pickled, run.settings)
         self._slots = slots(run.settings)
-        self._doing, self._run = EVALUATING, run
-        try:
-            with backing_up(self._spec.folder, self._spec.settings.backup):
-                return self._until_stopped(run, evaluations)
-        finally:
-            self._doing = ENDED
-            evaluations.cancel()
-            run.journal.close()
+        with run.journal, prints_folder(self._spec.folder) as prints:
+            self._evaluations = evaluations = Evaluations(objective, pickled, run.settings, prints)
+            self._doing, self._run = EVALUATING, run
+            try:
+                with backing_up(self._spec.folder, self._spec.settings.backup):
+                    return self._until_stopped(run, evaluations)
+            finally:
+                self._doing = ENDED
+                evaluations.cancel()
+                end_children([mark_of_run(self._spec.folder)])
 
     def _until_stopped(self, run: ActiveRun, evaluations: Evaluations) -> str:
         reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)

@@ -13,6 +13,7 @@ from ray.exceptions import RayError
 
 from law_ray.driver.actor import Spec, Start, start_driver
 from law_ray.driver.callbacks import Callback, CallbackError, Callbacks
+from law_ray.driver.children import children_ended
 from law_ray.driver.client import ignore_interrupts, interrupts, stop, user_error, watch
 from law_ray.driver.cluster import check_request, connected
 from law_ray.driver.detached import start_detached
@@ -22,7 +23,7 @@ from law_ray.optimizer import Optimizer
 from law_ray.runs import backup as backups
 from law_ray.runs import journal
 from law_ray.runs.active import folder_for, note_traceback
-from law_ray.runs.objective import BlackBox
+from law_ray.runs.objective import BlackBox, say_what_runs
 from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Objective = Callable[..., Any] | str | BlackBox
+
+HANDOVER = 5.0
+"""Seconds that a resume waits for a process that was killed to let go of the run folder (heuristic)."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +247,8 @@ def resume(
 
     Args:
         out: The run folder.
-        objective: The objective that the run was started with. By default it is loaded by the name in the journal.
+        objective: The objective that the run was started with. By default it is loaded by the name in the journal,
+            which runs its code: the log says which, as a warning. Do so with your own runs only.
         evals: A larger budget, which extends the run.
         backup: A URI where to keep a copy of the run folder; by default the one that the run was started with.
             `law_ray.runs.backup.fetch` brings a run back from there.
@@ -260,6 +265,8 @@ def resume(
     """
     folder = Path(out).absolute()
     run = Run.load(folder)
+    if objective is None:
+        say_what_runs(run.objective, None if backup else run.settings.backup)
     black_box = BlackBox.from_record(run.objective) if objective is None else _black_box(objective)
     black_box.check_same(run.objective, folder)
     settings = run.settings
@@ -267,6 +274,10 @@ def resume(
         raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
     settings = replace(settings, evals=evals or settings.evals, backup=backup or settings.backup)
     black_box.n_items(settings.n_items)
+    if run.is_complete(settings.evals):
+        return _concluded(run, black_box, settings.backup, run.end_reason)
+    journal.wait_until_free(folder, HANDOVER)
+    journal.Journal(folder).close()  # what it refuses is refused before Ray starts
     return _follow(black_box, Spec(folder, settings, None), address, progress, callbacks)
 
 
@@ -281,7 +292,7 @@ def _follow(
         print("starting Ray ...", end="\r", file=sys.stderr)
     raised: Exception | None = None  # by a callback
     try:
-        with interrupts() as interrupted, connected(address, len(pickled)):
+        with interrupts() as interrupted, children_ended(folder), connected(address, len(pickled)):
             check_request(settings)
             driver = start_driver(spec)
             look = callbacks.catch_up if functions else None
@@ -305,9 +316,14 @@ def _follow(
         raise raised
     if not (folder / journal.NAME).exists():
         raise RunError(f"{reason} while the run was prepared, before it began: give more than {settings.max_time:g} s")
-    result = result_of(Run.load(folder), objective, reason)
-    if settings.backup is not None:
-        with backups.Backup(folder, settings.backup) as copy:
+    return _concluded(Run.load(folder), objective, settings.backup, reason)
+
+
+def _concluded(run: Run, objective: BlackBox, backup: str | None, reason: str) -> Result:
+    """Return the result of a run that ended for a reason, and bring its backup up to date."""
+    result = result_of(run, objective, reason)
+    if backup is not None:
+        with backups.Backup(run.folder, backup) as copy:
             pass  # what the driver could not copy, and the files written since
         result = replace(result, backup_error=copy.error)
     return result
@@ -317,7 +333,9 @@ def _interrupted(folder: Path) -> Interrupted:
     """Return what says to the user who interrupted how the run goes on."""
     if not (folder / journal.NAME).exists():
         return Interrupted(f"interrupted before the run began: nothing is in {folder}")
-    by_name = Run.load(folder).objective["source"] is not None
+    first = journal.read(folder)[0]
+    assert first["type"] == "run"
+    by_name = first["objective"]["source"] is not None
     how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
     return Interrupted(f"interrupted: every finished evaluation is kept, {how} continues")
 
@@ -339,7 +357,7 @@ def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
         run.seconds_asking,
         run.seconds_evaluating,
         reason,
-        objective.write(best, run.folder),
+        objective.write(best, run.folder, run.evaluated),
         run.winner,
         item_names=None if objective.item_names is None else tuple(map(str, objective.item_names)),
     )

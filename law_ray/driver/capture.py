@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,9 +14,26 @@ MAX_BYTES = 100_000
 """Of one evaluation's prints that are kept, the last ones (heuristic)."""
 
 
-def path_of(attempt: str) -> Path:
-    """Return the file for the prints of an attempt at an evaluation on this node; its name must be hard to guess."""
-    return Path(tempfile.gettempdir()) / f"law-ray-prints-{attempt}"
+FOLDER = ".prints"
+"""In the run folder: one file for each attempt under way on the driver's node. Nothing is left elsewhere by a kill."""
+
+
+@contextlib.contextmanager
+def prints_folder(run_folder: Path) -> Iterator[Path]:
+    """Yield an empty folder for `path_of`, and remove it in the end. An earlier driver that was killed left its own."""
+    folder = run_folder / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # then nothing is captured
+        folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def path_of(folder: Path, attempt: str) -> Path:
+    """Return the file for the prints of an attempt at an evaluation on this node."""
+    return folder / attempt
 
 
 class Capture:
@@ -50,6 +68,7 @@ class Capture:
             for number, copy in saved:
                 os.dup2(copy, number)
                 os.close(copy)
+            _reopen()
 
     def close(self) -> str:
         """Remove the file, and return what was captured, or its end."""
@@ -82,6 +101,13 @@ def _last_of(file: IO[bytes]) -> str:
     file.seek(max(0, size - MAX_BYTES))
     text = file.read(MAX_BYTES).decode(errors="replace")
     return text if size <= MAX_BYTES else f"... {size - MAX_BYTES} bytes are left out\n{text}"
+
+
+def _reopen() -> None:
+    """Open the streams again that the objective has closed: Ray writes to them."""
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(getattr(sys, name), "closed", False):
+            setattr(sys, name, open(number, "w", errors="backslashreplace", closefd=False))  # noqa: SIM115
 
 
 def _flush() -> None:

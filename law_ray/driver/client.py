@@ -1,4 +1,4 @@
-"""Follow a driver from the client: show its progress, react to Ctrl-C, and say what an error means."""
+"""Follow a driver from the client: show its progress, react to signals such as Ctrl-C, and say what an error means."""
 
 import signal
 import threading
@@ -25,8 +25,12 @@ STOP_TIMEOUT = 10
 """Seconds that an interrupted driver is given to end (heuristic)."""
 GRACE = 5
 """Seconds after max_time at which a driver is ended that still prepares or chooses (heuristic)."""
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a run so that it can be resumed: Ctrl-C, `kill` or a batch system, and a terminal that is closed."""
 PATIENCE = 5
-"""Seconds to wait for an answer of the driver before checking that the cluster's head still exists (heuristic)."""
+"""Seconds between two checks that the cluster's head still exists, and for an answer of the driver (heuristic)."""
+HEAD_PATIENCE = 30
+"""Seconds without the head that a driver which answers may go on: a new head may start. Ray itself gives it 60."""
 
 
 def watch(
@@ -93,6 +97,7 @@ class _View:
         self._status: Status | None = None
         self._seen = 0  # the number of the last message
         self._asked_at = 0.0
+        self._knocked = self._headed = self._began  # when the head was last asked, and when it answered
         self._ask()
 
     @property
@@ -111,13 +116,26 @@ class _View:
             self._ask()
             with suppress(RayError):
                 self._take(timeout=1.0)
-        elif not self._take(timeout=0.0) and time.monotonic() - self._asked_at > PATIENCE:
-            knock(ray.get_runtime_context().gcs_address)  # the driver may be restarting: only this is an error
-            self._asked_at = time.monotonic()
+        else:
+            self._take(timeout=0.0)
+            self._check_head()
         status = self._status or Status()
         now = time.monotonic()
         elapsed = max(now - self._began, status.elapsed + now - self._answered)  # an attached driver began earlier
         self.progress.show(status._replace(elapsed=elapsed))
+
+    def _check_head(self) -> None:
+        """Raise OSError if the cluster's head is gone. A driver that does not answer may be restarting."""
+        now = time.monotonic()
+        if now - self._knocked < PATIENCE:
+            return
+        self._knocked = now
+        try:
+            knock(ray.get_runtime_context().gcs_address)
+            self._headed = now
+        except OSError:
+            if now - self._asked_at >= PATIENCE or now - self._headed > HEAD_PATIENCE:
+                raise
 
     def _ask(self) -> None:
         self._asked = [self._driver.status.remote(), self._driver.messages.remote(self._seen)]
@@ -145,8 +163,9 @@ def stop(driver: Any, folder: Path) -> None:
     driver.stop.remote()
     done = driver.result.remote()
     deadline = time.monotonic() + STOP_TIMEOUT
-    with suppress(RayError):
+    with suppress(RayError, OSError):
         while time.monotonic() < deadline and not ray.wait([done], timeout=POLL)[0]:
+            knock(ray.get_runtime_context().gcs_address)  # a batch system may have told all of Ray to end too
             with suppress(GetTimeoutError):
                 if ray.get(driver.status.remote(), timeout=POLL).doing in (PREPARING, CHOOSING):
                     break
@@ -181,28 +200,37 @@ def user_error(error: Exception, folder: Path) -> Exception:
 
 @contextmanager
 def interrupts() -> Iterator[threading.Event]:
-    """Yield an event that the first Ctrl-C sets; a second one acts as usual, unless `ignore_interrupts` was called.
+    """Yield an event that the first of INTERRUPTS sets; a second one acts as usual, unless ignored by then.
 
     Python raises a KeyboardInterrupt wherever the program is at that moment. In a callback of Ray it would be lost.
+    `nohup` has SIGHUP ignored, which stays so.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield event
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in INTERRUPTS}
+    if before[signal.SIGHUP] is signal.SIG_IGN:
+        del before[signal.SIGHUP]
 
     def note(number: int, frame: Any) -> None:
         event.set()
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    signal.signal(signal.SIGINT, note)
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: one of C
+
+    for number in before:
+        signal.signal(number, note)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C until `interrupts` ends: one that stops Ray's own shutdown would let Ray end this process."""
+    """Ignore INTERRUPTS until `interrupts` ends: one that stops Ray's own shutdown would let Ray end this process."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in INTERRUPTS:
+            signal.signal(number, signal.SIG_IGN)

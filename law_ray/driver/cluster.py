@@ -3,16 +3,19 @@
 import logging
 import math
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import ray
 from ray._private import ray_constants
+from ray._private import utils as ray_utils
 from ray._private import worker as ray_worker
 
-from law_ray.errors import InputError
+from law_ray.errors import InputError, RunError
 from law_ray.runs.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -35,6 +38,7 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
 
     Raises:
         InputError: No cluster answers at the address.
+        RunError: Ray does not start on this machine.
     """
     if ray.is_initialized():
         return False
@@ -52,12 +56,17 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
                 f"no Ray cluster answers at {address} ({error}): start one with `ray start --head` or give its address"
             ) from None
         return True
-    ray.init(
-        address="local",  # otherwise Ray would join the cluster at RAY_ADDRESS, or one that runs on this machine
-        include_dashboard=False,
-        object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
-        **_chatter(),
-    )
+    try:
+        ray.init(
+            address="local",  # otherwise Ray would join the cluster at RAY_ADDRESS, or one that runs on this machine
+            include_dashboard=False,
+            object_store_memory=max(OBJECT_STORE, 4 * objective_bytes),
+            **_chatter(),
+        )
+    except Exception as error:  # Ray raises this very class when its processes are too slow, among others
+        ray.shutdown()
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise RunError(f"Ray did not start on this machine ({what}): is it overloaded? try again") from error
     return True
 
 
@@ -70,18 +79,27 @@ def _chatter() -> dict[str, Any]:
 @contextmanager
 def connected(address: str | None, objective_bytes: int = 0) -> Iterator[None]:
     """Join a Ray cluster, or start one here, for as long as the context lasts; one joined before stays joined."""
-    prints = ray_worker.print_to_stdstream
+    prints, set_sigterm_handler = ray_worker.print_to_stdstream, ray_utils.set_sigterm_handler
     if not ray.is_initialized():
         ray_worker.print_to_stdstream = _log_lines
+        ray_utils.set_sigterm_handler = lambda handler: None  # ours stays
     try:
         joined = connect(address, objective_bytes)
+        _silence_ray_on_sigterm()
         try:
             yield
         finally:
             if joined:
                 ray.shutdown()
     finally:
-        ray_worker.print_to_stdstream = prints
+        ray_worker.print_to_stdstream, ray_utils.set_sigterm_handler = prints, set_sigterm_handler
+
+
+def _silence_ray_on_sigterm() -> None:
+    """Install the handler of SIGTERM again: Ray has put one before it that prints the stack."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 def _log_lines(data: dict[str, Any], ignore_prefix: bool) -> None:

@@ -7,6 +7,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from law_ray.driver.children import end_children
 from law_ray.driver.cluster import alive_nodes
 
 PERIOD = 3.0
@@ -20,6 +21,10 @@ class Heart:
 
     def beat(self) -> None:
         """Return nothing: only the answer counts."""
+
+    def end_children(self, mark: str) -> None:
+        """End the processes on this node that an evaluation with this mark has started."""
+        end_children([mark])
 
 
 class Heartbeats:
@@ -41,6 +46,11 @@ class Heartbeats:
         if now - self._looked >= PERIOD:
             self._look(now)
         return frozenset(node for node, heard in self._heard.items() if now - heard > SILENCE)
+
+    def end_children(self, node: str, mark: str) -> None:
+        """End the processes that an evaluation with this mark has started on another node, without waiting for it."""
+        if node in self._hearts:
+            self._hearts[node].end_children.remote(mark)
 
     def _look(self, now: float) -> None:
         # While the driver itself was busy, choosing a batch for instance, no node counts as silent.

@@ -142,4 +142,7 @@ class Progress:
 
     def _write(self, text: str) -> None:
         if self._wanted:
-            print(text, end="", file=sys.stderr, flush=True)
+            try:
+                print(text, end="", file=sys.stderr, flush=True)
+            except (OSError, ValueError):  # the terminal, or the reader of a pipe, is gone
+                self._wanted = False

@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import ModuleType
+from multiprocessing.reduction import ForkingPickler
+from types import FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -40,7 +41,21 @@ def loads(pickled: bytes) -> Any:
     """Unpickle an objective; what it needs of the package `objectives` is not taken from a user's file of that name."""
     with suppress(InputError):
         built_in()
+    ForkingPickler.reducer_override = _reduced  # type: ignore[assignment, method-assign]
     return cloudpickle.loads(pickled)
+
+
+def _reduced(pickler: ForkingPickler, value: Any) -> Any:
+    """Let `multiprocessing` and `concurrent.futures` pickle with its code what no import would find under its name.
+
+    Such are the functions and classes of the user's modules that came here by `dumps`.
+    """
+    if not isinstance(value, FunctionType | type):
+        return NotImplemented
+    found: Any = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return NotImplemented if found is value else (cloudpickle.loads, (cloudpickle.dumps(value),))
 
 
 def parts(pickled: bytes) -> list[bytes]:

@@ -3,45 +3,37 @@
 import logging
 import math
 import os
-import socket
 import time
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import ray
-from ray.exceptions import RayError, WorkerCrashedError
+from ray.exceptions import RayError, RayTaskError, WorkerCrashedError
 
-from law_ray.driver.capture import Capture, left_behind, path_of
+from law_ray.driver.capture import left_behind, path_of
+from law_ray.driver.children import end_children, mark_of_run, new_mark
 from law_ray.driver.heartbeat import Heartbeats
-from law_ray.driver.serialization import loads
-from law_ray.runs.evaluation import Outcome, Part, combine, evaluate, evaluate_part, traceback_of
+from law_ray.driver.worker import Home, Place, TaskId, evaluation_task
+from law_ray.runs.evaluation import MAX_REASON, Outcome, Part, combine
 from law_ray.runs.settings import Settings
 from law_ray.trial import Trial
-from law_ray.typing import IntArray
-from law_ray.utils import threads
-from law_ray.utils.seeding import generator
 
 POLL = 0.2
 """Seconds between two checks for timeouts and silent nodes while evaluations run (heuristic)."""
 MAX_COST = 4
 """A lost evaluation is submitted again until its lost attempts have cost this much in all (heuristic)."""
-CRASH, LOST = 2, 1
+CRASH, LOST, DAMAGED = 2, 1, 0.5
 """What a lost attempt costs.
 
 A crash of the worker is most likely the fault of its evaluation, so the second crash is final. The death of a node, or
-a lack of memory there, may be the fault of another evaluation: the fourth such loss is final.
+a lack of memory there, may be the fault of another evaluation: the fourth such loss is final. A process that is damaged
+is the fault of another one, and there may be several of them.
 """
 
-NODE_DIGITS = 4
-"""Of a node's id in the name of a worker: enough to tell the nodes of one machine apart."""
-
 log = logging.getLogger(__name__)
-
-_objectives: dict[str, Any] = {}
-"""In a worker: the objective by the hex of its reference, so that each worker unpickles it only once."""
 
 
 class Job(NamedTuple):
@@ -49,25 +41,6 @@ class Job(NamedTuple):
 
     trial: Trial
     repeat: int = 0
-
-
-class TaskId(NamedTuple):
-    """Identifies one attempt at one part of an evaluation."""
-
-    trial_id: int
-    repeat: int
-    part: int
-    attempt: str
-    """unique also among the attempts of an earlier driver that died"""
-
-
-class Place(NamedTuple):
-    """Where an attempt runs."""
-
-    node: str
-    """id of the node"""
-    worker: str
-    """HOST-NODE/PID of the process; NODE is the beginning of the node's id, as nodes may share a host"""
 
 
 @dataclass
@@ -83,6 +56,8 @@ class Attempt:
     """where it runs, once it has begun"""
     begun: float = math.inf
     """monotonic time at which it began, in seconds; infinite while its timeout does not count"""
+    damage: str = ""
+    """why its process is of no use, if it said so before it ended"""
 
     @property
     def worker(self) -> str:
@@ -93,18 +68,20 @@ class Attempt:
 class Evaluations:
     """The evaluations of one objective that are under way; `len` is the number of jobs that have not ended."""
 
-    def __init__(self, objective: Any, pickled: bytes, settings: Settings) -> None:
+    def __init__(self, objective: Any, pickled: bytes, settings: Settings, prints: Path) -> None:
         self._objective = objective
         self._reference = [ray.put(pickled)]  # in a list, so that a task gets the reference and a worker fetches once
         self._settings = settings
         self._driver = ray.get_runtime_context().current_actor
-        self._node = ray.get_runtime_context().get_node_id()
+        self._home = Home(ray.get_runtime_context().get_node_id(), prints)
+        self._run = mark_of_run(prints.parent)
         self._heartbeats = Heartbeats()
         self._attempts: dict[Any, Attempt] = {}  # by reference
         self._by_id: dict[TaskId, Attempt] = {}
         self._parts: dict[Job, list[Part | None]] = {}  # by job: the parts that have returned, None for the others
-        self._costs: Counter[tuple[Job, int]] = Counter()  # by job and part: what the lost attempts have cost
+        self._costs: defaultdict[tuple[Job, int], float] = defaultdict(float)  # what lost attempts of a part have cost
         self._submitted: Counter[tuple[Job, int]] = Counter()  # by job and part: the number of attempts
+        self._abandoned: list[Attempt] = []  # stopped or lost, with processes that may be left
         self._printed: defaultdict[Job, list[str]] = defaultdict(list)  # by job: what its unfinished attempts printed
 
     def submit(self, job: Job) -> None:
@@ -118,11 +95,17 @@ class Evaluations:
         if attempt := self._by_id.get(task_id):
             attempt.place, attempt.begun = place, time.monotonic()
 
+    def damaged(self, task_id: TaskId, damage: str) -> None:
+        """Note why the process of a task is of no use, which then ends: an earlier evaluation has damaged it."""
+        if attempt := self._by_id.get(task_id):
+            attempt.damage = damage
+
     def __len__(self) -> int:
         return len(self._parts)
 
     def wait(self) -> Iterator[tuple[Job, Outcome]]:
         """Yield the jobs that end within POLL seconds or have timed out, with their outcomes."""
+        self._end_children()
         references = list(self._attempts)
         if ray.wait(references, num_returns=1, timeout=POLL)[0]:
             for reference in ray.wait(references, num_returns=len(references), timeout=0)[0]:
@@ -135,10 +118,11 @@ class Evaluations:
         """Stop everything that is under way."""
         for job in list(self._parts):
             self._end(job, Outcome())
+        self._end_children()
 
     def _attempt(self, job: Job, part: int, avoided: frozenset[str] = frozenset()) -> None:
         settings, request = self._settings, dict(self._settings.request)
-        task_id = TaskId(job.trial.id, job.repeat, part, uuid.uuid4().hex)
+        task_id = TaskId(job.trial.id, job.repeat, part, new_mark(self._run))
         attempt = Attempt(job, part, task_id, avoided)
         task = evaluation_task.options(
             num_cpus=request.pop("CPU"),
@@ -151,7 +135,7 @@ class Evaluations:
         )
         self._by_id[task_id] = attempt
         self._submitted[job, part] += 1
-        reference = task.remote(self._reference, self._driver, self._node, task_id, job.trial.permutation, settings)
+        reference = task.remote(self._reference, self._driver, self._home, task_id, job.trial.permutation, settings)
         self._attempts[reference] = attempt
 
     def _returned(self, reference: Any, attempt: Attempt) -> Iterator[tuple[Job, Outcome]]:
@@ -161,9 +145,10 @@ class Evaluations:
         try:
             result: Outcome | Part = ray.get(reference)
         except RayError as error:
-            self._keep_prints(attempt)
-            self._costs[job, part] += CRASH if isinstance(error, WorkerCrashedError) else LOST
-            what = f"{type(error).__name__}: the worker died or was lost"
+            self._abandon(attempt)
+            crash = CRASH if isinstance(error, WorkerCrashedError) else LOST
+            self._costs[job, part] += DAMAGED if attempt.damage else crash
+            what = attempt.damage or _what(error)
             if self._costs[job, part] < MAX_COST:
                 log.warning("trial %d: %s, it is evaluated again", job.trial.id, what)
                 self._attempt(job, part, attempt.avoided)
@@ -237,48 +222,32 @@ class Evaluations:
         self._forget(reference)
         # With Ray's default, recursive=True, this would also cancel the task's call of `started`: it kills the driver.
         ray.cancel(reference, force=True, recursive=False)
-        self._keep_prints(attempt)
+        self._abandon(attempt)
 
-    def _keep_prints(self, attempt: Attempt) -> None:
-        """Keep what an attempt that returns nothing has printed, if it ran on this node."""
-        if text := left_behind(path_of(attempt.id.attempt)):
+    def _abandon(self, attempt: Attempt) -> None:
+        """Keep what an attempt that returns nothing has printed, if it ran on this node, and end what it started."""
+        self._abandoned.append(attempt)
+        if text := left_behind(path_of(self._home.prints, attempt.id.attempt)):
             self._printed[attempt.job].append(text.rstrip("\n"))
+
+    def _end_children(self) -> None:
+        """End the processes that the attempts have started that were stopped or lost since the last call."""
+        here = []
+        for attempt in self._abandoned:
+            if attempt.place is None or attempt.place.node == self._home.node:
+                here.append(attempt.id.attempt)
+            else:
+                self._heartbeats.end_children(attempt.place.node, attempt.id.attempt)
+        end_children(here)
+        self._abandoned = []
 
     def _forget(self, reference: Any) -> None:
         del self._by_id[self._attempts.pop(reference).id]
 
 
-def _evaluate(
-    objective: list[Any], driver: Any, home: str, task_id: TaskId, permutation: IntArray, settings: Settings
-) -> Outcome | Part:
-    """Carry out one task in a worker: a whole evaluation, or a part of a split one. `home` is the driver's node."""
-    node = ray.get_runtime_context().get_node_id()
-    worker = f"{socket.gethostname()}-{node[:NODE_DIGITS]}/{os.getpid()}"
-    driver.started.remote(task_id, Place(node, worker))
-    capture = Capture(path_of(task_id.attempt) if node == home else None)
-    try:
-        with capture.streams():
-            found = _evaluated(objective[0], task_id, permutation, settings)
-    finally:
-        printed = capture.close()
-    return found._replace(worker=worker, printed=printed)
-
-
-def _evaluated(reference: Any, task_id: TaskId, permutation: IntArray, settings: Settings) -> Outcome | Part:
-    if reference.hex() not in _objectives:
-        _objectives.clear()
-        threads.limit(max(1, math.floor(settings.num_cpus)))  # only here, since it takes a millisecond
-        try:
-            _objectives[reference.hex()] = loads(ray.get(reference))
-        except Exception as error:
-            reason = f"the objective cannot be unpickled on a worker: {type(error).__name__}: {error}"
-            return Outcome(reason=reason, traceback=traceback_of(error))
-    loaded = _objectives[reference.hex()]
-    purpose = f"evaluate {task_id.repeat}" if task_id.repeat else "evaluate"
-    rng = generator(settings.seed, purpose, task_id.trial_id)
-    if settings.split > 1:
-        return evaluate_part(loaded, task_id.part, settings.split, permutation, rng)
-    return evaluate(loaded, permutation, rng)
-
-
-evaluation_task: Any = ray.remote(max_retries=0)(_evaluate)  # `Evaluations` decides what is submitted again
+def _what(error: RayError) -> str:
+    """Return in one line how an attempt was lost."""
+    if isinstance(error, RayTaskError):  # its result cannot be pickled, for example
+        cause = f"{type(error.cause).__name__}: {error.cause}".splitlines()[0]
+        return f"the worker could not return it ({cause[:MAX_REASON]})"
+    return f"{type(error).__name__}: the worker died or was lost"

@@ -17,7 +17,7 @@ from law_ray.utils.compiled import compiled
 LEAST_WEIGHT = 1e-3
 """A smaller share of the standardized values' variance counts as nothing (heuristic)."""
 LEAST_NOISE = 1e-5
-"""Keeps the Cholesky factor of near-duplicates accurate."""
+"""Keeps the Cholesky factor of near-duplicates accurate (heuristic)."""
 N_ALWAYS = 150
 """Up to so many points each fit also starts afresh (heuristic: it is cheap there)."""
 FRESH = 0.2

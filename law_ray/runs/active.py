@@ -26,7 +26,10 @@ PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
 """Packages whose versions the journal stores."""
 
 FAILED_ROUNDS = 2
-"""So many rounds in a row, all of whose evaluations failed, mean that the objective is broken."""
+"""So many rounds in a row, all of whose evaluations failed, mean that the objective is broken (heuristic)."""
+
+MAX_NAME = 60
+"""Characters of an objective's name in that of its folder (heuristic): 255 bytes are what file systems take."""
 
 TIME_IS_UP = "the time was up"
 """The reason for the end of a run whose max_time is over."""
@@ -279,7 +282,8 @@ class ActiveRun(Run):
 
 def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Path:
     """Return a new folder for a run of the objective `name`."""
-    stem = f"{''.join(c if c.isalnum() else '-' for c in name).strip('-')}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    plain = "".join(c if c.isalnum() else "-" for c in name[:MAX_NAME]).strip("-")
+    stem = f"{plain}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = (parent / f"{stem}{suffix}" for suffix in ("", *(f"-{i}" for i in range(1, 1000))))
     return next(path for path in candidates if not path.exists())
 

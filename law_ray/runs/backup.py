@@ -82,7 +82,7 @@ class Backup:
         self._copy_journal()
         if self._ours:
             for path in sorted(self._folder.glob("[!.]*")):
-                if path.is_file() and path.name != journal.NAME:
+                if path.is_file() and not path.is_symlink() and path.name != journal.NAME:  # nothing from elsewhere
                     self._storage.write(path.name, path.read_bytes())
 
     def _copy_journal(self) -> None:
@@ -125,6 +125,10 @@ def fetch(uri: str, folder: Path | None = None) -> Path:
     names = _listed(uri)
     if journal.NAME not in names:
         raise InputError(f"{uri} holds no run: there is no {journal.NAME} in it")
+    if odd := [name for name in names if not _is_plain(name)]:
+        raise InputError(
+            f"{uri} holds a file named {odd[0]!r}, which no run has: remove it, or fetch the others yourself"
+        )
     storage = _Storage(uri)
     folder = storage.default_folder if folder is None else folder
     journal.check_free(folder)
@@ -150,6 +154,11 @@ def _unreachable(uri: str, error: OSError) -> InputError:
     return InputError(f"cannot reach {uri} ({error}): correct the address or the permissions")
 
 
+def _is_plain(name: str) -> bool:
+    """Whether a name from elsewhere stays within the folder that it is put into, and can be seen there."""
+    return not name.startswith(".") and not {"/", "\\", "\0"} & set(name) and name != ""
+
+
 class _Storage:
     """The files of one folder on a file system of pyarrow."""
 
@@ -167,7 +176,11 @@ class _Storage:
 
     @property
     def default_folder(self) -> Path:
-        return Path("law-ray-runs") / Path(self._path).name
+        """The folder of the last name in the address."""
+        name = self._path.rstrip("/").rpartition("/")[2]
+        if not _is_plain(name):
+            raise InputError(f"the backup at {self._path} gives its folder no name: say where to put it (--out)")
+        return Path("law-ray-runs") / name
 
     def names(self) -> list[str]:
         from pyarrow.fs import FileSelector, FileType

@@ -2,11 +2,12 @@
 
 import inspect
 import math
-import time
 import traceback
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from numbers import Real
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from law_ray.typing import IntArray
 from law_ray.utils.code import installed_folders, is_users
 
 MAX_REASON = 500
-"""Characters that are kept of a failure's reason."""
+"""Characters that are kept of a failure's reason (heuristic)."""
 MAX_TRACEBACK, MAX_TRACEBACK_HEAD = 4_000, 1_000
 """Characters that are kept of a failure's traceback, and how many of them at its beginning (heuristic)."""
 
@@ -30,7 +31,7 @@ class Outcome(NamedTuple):
     traceback: str = ""
     """of what the objective raised, from the user's code on"""
     worker: str = ""
-    """HOST-NODE/PID of the process that evaluated it, see `law_ray.driver.tasks`; empty where none did"""
+    """HOST-NODE/PID of the process that evaluated it, see `law_ray.driver.worker`; empty where none did"""
     attempts: int = 1
     """how often it was submitted"""
     printed: str = ""
@@ -76,20 +77,20 @@ def combine(objective: Any, parts: Sequence[Part]) -> Outcome:
     else:
         try:
             outcome = checked(objective.combine([part.value for part in parts]), slowest.seconds)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             outcome = Outcome(reason=_reason(error), traceback=traceback_of(error))
         outcome = outcome._replace(worker=slowest.worker)
     return outcome._replace(seconds=slowest.seconds, printed="".join(part.printed for part in parts))
 
 
 def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng: np.random.Generator) -> Part:
-    start = time.perf_counter()
+    start = perf_counter()
     try:
         called = function()
         value = called(permutation.copy(), rng) if takes_rng(called) else called(permutation.copy())
-    except (Exception, SystemExit) as error:
-        return Part(seconds=time.perf_counter() - start, reason=_reason(error), traceback=traceback_of(error))
-    return Part(value, time.perf_counter() - start)
+    except BaseException as error:  # also SystemExit, and the KeyboardInterrupt of an interactive library
+        return Part(seconds=perf_counter() - start, reason=_reason(error), traceback=traceback_of(error))
+    return Part(value, perf_counter() - start)
 
 
 def traceback_of(error: BaseException) -> str:
@@ -106,7 +107,8 @@ def traceback_of(error: BaseException) -> str:
         if begin is None and error.__traceback__ is not None:
             begin = error.__traceback__.tb_next
         text = "".join(traceback.format_exception(type(error), error, begin)).rstrip()
-    except Exception:
+        text = text.encode(errors="backslashreplace").decode()
+    except BaseException:
         return ""
     if len(text) <= MAX_TRACEBACK:
         return text
@@ -118,10 +120,15 @@ def _reason(error: BaseException) -> str:
     """Return the error in one line of at most MAX_REASON characters, and where in the user's code it was raised."""
     try:
         text = str(error)
-    except Exception:
+    except BaseException:
         text = "it cannot be shown"
     where = _where(error)
-    return f"{type(error).__name__}: {text}".replace("\n", " ")[: MAX_REASON - len(where)] + where
+    return _shown(f"{type(error).__name__}: {text[:MAX_REASON]}")[: MAX_REASON - len(where)] + where
+
+
+def _shown(text: str) -> str:
+    """Return a text in one line that any terminal can show."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _where(error: BaseException) -> str:
@@ -144,20 +151,35 @@ def takes_rng(objective: Callable[..., Any]) -> bool:
 
 def checked(result: Any, seconds: float) -> Outcome:
     """Return the outcome of an evaluation that returned `result`: a number, or a pair (number, standard error)."""
-    value, error = result if isinstance(result, tuple) and len(result) == 2 else (result, 0.0)
-    value, error = (x.item() if isinstance(x, np.ndarray | np.generic) and x.size == 1 else x for x in (value, error))
-    if not isinstance(value, Real) or not isinstance(error, Real):
+    try:
+        numbers = _numbers(result)
+    except BaseException:  # a number's own code may raise anything
+        numbers = None
+    if numbers is None:
         reason = f"returned {_short(result)}, not a number or (number, standard error)"
         return Outcome(seconds=seconds, reason=reason)
+    value, error = numbers
     if not math.isfinite(value) or not math.isfinite(error):
         return Outcome(seconds=seconds, reason=f"returned {_short(result)}, not finite")
     if error < 0:
         return Outcome(seconds=seconds, reason=f"returned {_short(result)}, whose standard error is negative")
-    return Outcome(float(value), float(error), seconds)
+    return Outcome(value, error, seconds)
+
+
+def _numbers(result: Any) -> tuple[float, float] | None:
+    """Return a value and its standard error as floats, infinite where one is too large; None if they are no numbers."""
+    value, error = result if isinstance(result, tuple) and len(result) == 2 else (result, 0.0)
+    value, error = (x.item() if isinstance(x, np.ndarray | np.generic) and x.size == 1 else x for x in (value, error))
+    if not isinstance(value, Real | Decimal) or not isinstance(error, Real | Decimal):
+        return None
+    try:
+        return float(value), float(error)
+    except OverflowError:
+        return math.inf, math.inf
 
 
 def _short(result: Any) -> str:
     try:
-        return repr(result)[:80].replace("\n", " ")
-    except Exception:
+        return _shown(repr(result)[:80])
+    except BaseException:  # its own code may raise anything
         return f"a {type(result).__name__}"

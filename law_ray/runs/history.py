@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from law_ray.errors import InputError
 from law_ray.runs.reevaluation import mean
+from law_ray.utils.files import replacing
+from law_ray.utils.spreadsheets import as_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +46,11 @@ def write_csv(run: "Run", path: Path) -> Path:
     permutations = frame["permutation"]
     frame["permutation"] = [" ".join(map(str, permutation)) for permutation in permutations]
     if (names := run.item_names) is not None:
-        orderings = [", ".join(names[item] for item in permutation) for permutation in permutations]
+        orderings = [as_cell(", ".join(names[item] for item in permutation)) for permutation in permutations]
         frame.insert(frame.columns.get_loc("permutation") + 1, "ordering", orderings)
     try:
-        frame.to_csv(path, index=False)
+        with replacing(path) as partial:
+            frame.to_csv(partial, index=False)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror or error}): give another path") from None
     return path

@@ -8,13 +8,14 @@ anything is appended. One process holds a journal at a time, by an flock that is
 
 import contextlib
 import fcntl
-import json
 import os
 import time
 from pathlib import Path
 from types import TracebackType
 
 from law_ray.errors import InputError, RunError
+from law_ray.runs import lines
+from law_ray.runs.lines import Lines
 from law_ray.runs.records import Record
 
 VERSION = 1
@@ -23,23 +24,33 @@ NAME = "journal.jsonl"
 
 
 class Journal:
-    """A journal that is open for appending, and locked. `records` are those that it held when it was opened."""
+    """A journal that is open for appending, and locked. `records` are those that it held when it was opened.
+
+    Raises:
+        InputError: There is no journal, it is damaged or in use, or this process may not write it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         path = _path(folder)
-        self._file = open(path, "r+b", buffering=0)  # noqa: SIM115 - the object is the context manager
+        try:
+            self._file = open(path, "r+b", buffering=0)  # noqa: SIM115 - the object is the context manager
+        except OSError as error:
+            raise InputError(f"cannot write {path} ({error.strerror}): correct that, or copy {folder}") from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = _parse(path, self._file.read())
         except BlockingIOError:
             self._file.close()
             raise InputError(f"{folder} is in use by another process: wait for it or stop it") from None
-        try:
-            self.records, length = _parse(path, self._file.read())
+        except OSError as error:
+            self._file.close()
+            raise InputError(f"{path} cannot be locked ({error.strerror}): copy {folder} to another disk") from None
         except InputError:
             self._file.close()
             raise
-        self._file.seek(length)
+        self.records, self._check = found.records, found.check
+        self._file.seek(found.length)
         self._file.truncate()
 
     @classmethod
@@ -56,17 +67,35 @@ class Journal:
         return journal
 
     def append(self, record: Record) -> None:
-        """Write one record as one line, and wait until it is on disk. Raises RunError if it cannot be written."""
-        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        """Write one record as one line, and wait until it is on disk.
+
+        Raises:
+            RunError: It cannot be written, or the journal is no longer where it was; then the record is in it.
+        """
+        line, self._check = lines.write(record, self._check)
         try:
             while line:
                 line = line[self._file.write(line) :]
             os.fsync(self._file.fileno())
+            self._check_place()
         except OSError as error:
             raise RunError(
                 f"the journal in {self.folder} cannot be written ({error.strerror}): correct that, then resume it; "
                 "what was written before is kept"
             ) from None
+
+    def _check_place(self) -> None:
+        """Raise RunError if another file, or none, has the name of this one; one that was deleted is written again."""
+        path, held = self.folder / NAME, os.fstat(self._file.fileno())
+        if path.exists() and os.path.samestat(path.stat(), held):
+            return
+        if path.exists() or held.st_nlink:
+            raise RunError(
+                f"{path} was moved or replaced while the run went on, which ends it: resume the run where it is now"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.pread(self._file.fileno(), held.st_size, 0))
+        raise RunError(f"{path} was deleted while the run went on, which ends it: it was written again, so resume it")
 
     def close(self) -> None:
         """Release the file and its lock."""
@@ -82,11 +111,14 @@ class Journal:
 
 
 def check_free(folder: Path) -> None:
-    """Raise InputError if `folder` holds a run already."""
-    if (folder / NAME).exists():
-        raise InputError(
-            f"{folder} already holds a run: continue it with `law-ray resume {folder}` or give another folder"
-        )
+    """Raise InputError if `folder` holds a run already, or cannot be looked into."""
+    try:
+        (folder / NAME).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise InputError(f"cannot use the run folder {folder} ({error.strerror}): give another folder") from None
+    raise InputError(f"{folder} already holds a run: continue it with `law-ray resume {folder}` or give another folder")
 
 
 def wait_until_free(folder: Path, seconds: float) -> None:
@@ -100,9 +132,17 @@ def wait_until_free(folder: Path, seconds: float) -> None:
 
 
 def read(folder: Path) -> list[Record]:
-    """Return the records in `folder`, `run` first, also while a process is writing them."""
+    """Return the records in `folder`, `run` first, also while a process is writing them.
+
+    Raises:
+        InputError: There is no journal, it is empty or damaged, or it cannot be read.
+    """
     path = _path(folder)
-    records = _parse(path, path.read_bytes())[0]
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    records = _parse(path, content).records
     if not records:
         raise InputError(f"{path} is empty: the run died before it began, so delete {folder} and run again")
     return records
@@ -110,33 +150,35 @@ def read(folder: Path) -> list[Record]:
 
 def _path(folder: Path) -> Path:
     path = folder / NAME
-    if not path.is_file():
+    try:
+        found = path.is_file()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not found:
         raise InputError(f"{folder} holds no run: there is no {NAME} in it")
     return path
 
 
-def _parse(path: Path, content: bytes) -> tuple[list[Record], int]:
-    """Return the whole records, and the length of the file up to the end of the last one."""
-    records: list[Record] = []
-    length = 0
-    lines = content.splitlines(keepends=True)
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-            whole = isinstance(record, dict) and line.endswith(b"\n")
-        except ValueError:
-            whole = False
-        if not whole:
-            if number == len(lines):
-                break
-            raise InputError(f"{path} is damaged: line {number} of {len(lines)} is not a record")
-        records.append(record)
-        length += len(line)
-    if not records and not content:
-        return records, length
-    if not records or (first := records[0]).get("type") != "run":
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot read {path} ({error.strerror}): correct that, or ask its owner for a copy")
+
+
+def _parse(path: Path, content: bytes) -> Lines:
+    """Return the whole lines of the journal at `path`. Raises InputError if there is more than those."""
+    found = lines.read(content)
+    if not found.records and content.startswith(lines.FIRST):
+        raise InputError(
+            f"{path} is damaged: its first line is not what was written; bring the file back from a backup"
+        )
+    if content and (not found.records or found.records[0]["type"] != "run"):
         raise InputError(f"{path} is not a journal of law_ray: its first line is not a run record")
-    assert first["type"] == "run"
-    if first["version"] > VERSION:
-        raise InputError(f"{path} was written by a newer law_ray (journal version {first['version']}): upgrade law_ray")
-    return records, length
+    if found.damaged:
+        whole, total = len(found.records), len(content.splitlines())
+        raise InputError(
+            f"{path} is damaged: line {whole + 1} of {total} is not what was written; bring the file back from a "
+            f"backup, or keep only the lines before that one (head -n {whole}), and resume the run"
+        )
+    version = found.records[0].get("version") if found.records else VERSION
+    if not isinstance(version, int) or version > VERSION:
+        raise InputError(f"{path} was written by a newer law_ray (journal version {version}): upgrade law_ray")
+    return found

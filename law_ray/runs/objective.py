@@ -5,10 +5,12 @@ Workers call the objective itself, its `split` and its `combine` (`law_ray.runs.
 
 import hashlib
 import inspect
+import logging
 import os
+import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -23,8 +25,20 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
 from law_ray.space.naming import Item, named_constraints
 from law_ray.trial import Trial
+from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.code import HOME, is_users
 from law_ray.utils.seeding import generator
+
+Evaluated = tuple[IntArray, FloatArray]
+"""Orderings (m, n_items) and their values (m,)."""
+
+
+SECRET = re.compile("passw|secret|token|api_?key|credential", re.IGNORECASE)
+"""Names of options that say that the value is a secret."""
+ON_THE_PAGE = ("explain", "drawing", "unit", "prior_mean")
+"""Attributes of an objective that the page of a run uses."""
+
+log = logging.getLogger(__name__)
 
 
 class BlackBox:
@@ -52,7 +66,10 @@ class BlackBox:
 
     @classmethod
     def from_record(cls, record: ObjectiveRecord) -> Self:
-        """Load the objective that a journal names, from the folder where the run was started."""
+        """Load the objective that a journal names, from the folder where the run was started.
+
+        That runs code which the journal names, see `code_of`.
+        """
         if record["source"] is None:
             raise InputError(
                 f"the objective {record['name']} was given in Python: resume it with law_ray.resume(out, objective)"
@@ -67,6 +84,11 @@ class BlackBox:
 
     def to_record(self, launch: str) -> ObjectiveRecord:
         """Return what a journal stores of the objective; `launch` identifies the start of the run."""
+        options = {} if self.source is None else self.source["options"]
+        if secrets := [name for name in options if SECRET.search(name)]:
+            log.warning(
+                "the journal keeps %s in clear: let the objective read secrets from the environment", ", ".join(secrets)
+            )
         return {
             "name": self.name,
             "fingerprint": self.fingerprint,
@@ -76,6 +98,7 @@ class BlackBox:
             "launch": launch,
             "prior_mean": self.prior_mean is not None,
             "noisy": self.is_noisy,
+            "tells_more": any(hasattr(self.objective, name) for name in ON_THE_PAGE),
             "item_names": None if self.item_names is None else [str(name) for name in self.item_names],
         }
 
@@ -95,7 +118,9 @@ class BlackBox:
         function = getattr(self.objective, "func", self.objective)  # within a functools.partial
         module = inspect.getmodule(function if inspect.isroutine(function) else type(function))
         file = getattr(module, "__file__", None)
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and is_users(file) else None
+        if not file or not is_users(file) or not Path(file).is_file():  # "<stdin>", for example
+            return None
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
     def check_same(self, record: ObjectiveRecord, folder: Path) -> None:
         """Raise InputError unless this is the objective of a journal; warn if only its code has changed."""
@@ -109,7 +134,11 @@ class BlackBox:
             warnings.warn(f"the code of {self.name} has changed since the run began; old values stay", stacklevel=3)
 
     def n_items(self, given: int | None = None) -> int:
-        """Return the number of items, from the objective or as given. Raises InputError if they differ, or for none."""
+        """Return the number of items, from the objective or as given.
+
+        Raises:
+            InputError: The two differ, neither is given, or the objective has not one name for each item.
+        """
         own: int | None = getattr(self.objective, "n_items", None)
         if given is None and own is None:
             raise InputError("n_items is not known: give it (--n-items), the number of items to order")
@@ -117,6 +146,7 @@ class BlackBox:
             raise InputError(f"n_items is {given}, but the objective {self.name} has {own} items")
         number = own if given is None else given
         assert number is not None
+        _check_names(self.item_names, number)
         return number
 
     def constraints(self, n_items: int, before: Any = (), fixed: Any = ()) -> Constraints:
@@ -138,18 +168,20 @@ class BlackBox:
             ) from error
         return found[constraints.allows(found)][:count].tolist()
 
-    def explain(self, best: Trial, seed: int) -> dict[str, Any]:
+    def explain(self, best: Trial, seed: int, evaluated: Evaluated | None = None) -> dict[str, Any]:
         """Return what the objective says of the best trial, ready for JSON, and the ordering by names if it has names.
 
         Empty if it says nothing. It can cost an evaluation, so the last one is kept: both the answer and the page ask.
+        All orderings with a value, if given, are passed on to an objective that takes them.
         """
-        asked = (best.id, best.permutation.tobytes(), seed)
+        asked = (best.id, best.permutation.tobytes(), seed, None if evaluated is None else len(evaluated[1]))
         if self._explained is None or self._explained[0] != asked:
             names = self.item_names
             found = {} if names is None else {"ordering": [names[item] for item in best.permutation]}
             if hasattr(self.objective, "explain"):
                 rng = generator(seed, "evaluate", best.id)
-                found |= self.objective.explain(best.permutation.copy(), rng)
+                explain = self.objective.explain
+                found |= explain(best.permutation.copy(), rng, **_evaluated(explain, evaluated))
             self._explained = asked, found
         return dict(self._explained[1])
 
@@ -160,16 +192,56 @@ class BlackBox:
         found: dict[str, Any] = self.objective.drawing(best.permutation.copy())
         return found
 
-    def write(self, best: Trial, folder: Path) -> tuple[Path, ...]:
+    def write(self, best: Trial, folder: Path, evaluated: Evaluated | None = None) -> tuple[Path, ...]:
         """Let the objective write its files about the best trial into the run folder, and return their paths."""
         if not hasattr(self.objective, "write"):
             return ()
         try:
-            return tuple(self.objective.write(best.permutation.copy(), folder))
+            write = self.objective.write
+            return tuple(write(best.permutation.copy(), folder, **_evaluated(write, evaluated)))
         except OSError as error:
             raise RunError(
                 f"cannot write the answer to {folder} ({error.strerror}): correct that, then resume it"
             ) from None
+
+
+def _evaluated(function: Callable[..., Any], evaluated: Evaluated | None) -> dict[str, Any]:
+    """The keyword argument for a method of the objective that takes all evaluated orderings."""
+    takes = evaluated is not None and "evaluated" in inspect.signature(function).parameters
+    return {"evaluated": evaluated} if takes else {}
+
+
+def code_of(record: ObjectiveRecord) -> str | None:
+    """Return what code `BlackBox.from_record` would import, in words; None if it would import none but our own."""
+    source = record["source"]
+    if source is None or not built_in().is_code(source["name"]):
+        return None
+    options = f" with the options {', '.join(map(repr, source['options']))}" if source["options"] else ""
+    return f"{source['name']!r} in {record['folder']!r}{options}"
+
+
+def say_what_runs(record: ObjectiveRecord, backup: str | None) -> None:
+    """Say what a journal, which may be a stranger's, makes this process import, and where it makes it write."""
+    if code := code_of(record):
+        log.warning("resuming runs the code that the journal names: %s", code)
+    if backup is not None:
+        log.warning("resuming writes the backup that the journal names: %r", backup)
+
+
+def _check_names(names: Any, n_items: int) -> None:
+    """Raise InputError unless `item_names` is None, or n_items different names that can be written to a file."""
+    if names is None:
+        return
+    if not isinstance(names, Iterable) or len(texts := [str(name) for name in names]) != n_items:
+        raise InputError(f"item_names is {str(names)[:80]!r}: give a list of {n_items} names, one for each item")
+    if len(set(texts)) < n_items:
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise InputError(f"item_names has {twice[:80]!r} more than once: give each item a name of its own")
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"item_names has {text[:80]!r}, which no file can hold: give it valid Unicode") from None
 
 
 def known_objectives() -> dict[str, str]:

@@ -21,6 +21,8 @@ class ObjectiveRecord(TypedDict):
     """whether it has a prior mean; absent from older journals"""
     noisy: NotRequired[bool]
     """whether its values are noisy; absent from older journals"""
+    tells_more: NotRequired[bool]
+    """whether the page of the run can say more with the objective at hand; absent from older journals"""
     item_names: NotRequired[list[str] | None]
     """(n_items,) names of the items, if they have any; absent from older journals"""
 

@@ -1,22 +1,26 @@
 """A run as its journal describes it: the one place where the records of a journal are read."""
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from law_ray.errors import InputError
 from law_ray.models.prior_mean import Proxy
 from law_ray.optimizer import Optimizer
 from law_ray.runs import journal
 from law_ray.runs.plots import Plots
-from law_ray.runs.records import ObjectiveRecord, Record
-from law_ray.runs.reevaluation import Reevaluated, Repeat, reevaluated
+from law_ray.runs.records import AskRecord, ObjectiveRecord, Record, RunRecord
+from law_ray.runs.reevaluation import Reevaluated, Repeat, contenders, reevaluated, score
 from law_ray.runs.settings import Settings
 from law_ray.runs.summary import about_run
 from law_ray.space.exclusions import Key
 from law_ray.trial import Trial
+from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.showing import as_html, as_text
 
 if TYPE_CHECKING:
@@ -97,20 +101,30 @@ class Run(Plots):
         """Return the run that a journal's records describe. `key` and `prior_mean` are those of the objective."""
         first, *others = records
         assert first["type"] == "run"
-        settings = Settings.from_record(first["settings"])
-        run = cls(folder, first["objective"], settings, first.get("starts", ()), key, prior_mean)
-        run._last_time = first["time"]
-        for record in others:
-            if record["type"] == "ask":
-                permutations = [trial["permutation"] for trial in record["trials"]]
-                run.optimizer.replay(permutations, record["round"], record["model"])
-            run.apply(record)
+        with _naming(folder, 1):
+            _check_header(first)
+            settings = Settings.from_record(first["settings"])
+            run = cls(folder, first["objective"], settings, first.get("starts", ()), key, prior_mean)
+            run._last_time = first["time"]
+        for line, record in enumerate(others, start=2):
+            with _naming(folder, line):
+                if record["type"] == "ask":
+                    run._replay_ask(record)
+                run.apply(record)
         return run
+
+    def _replay_ask(self, record: AskRecord) -> None:
+        """Bring the optimizer to the state after an ask that an earlier process made."""
+        ids, known = [trial["id"] for trial in record["trials"]], len(self.optimizer.trials)
+        if ids != list(range(known, known + len(ids))):
+            raise InputError(f"its trials have the numbers {ids}, but {known} comes next")
+        permutations = [trial["permutation"] for trial in record["trials"]]
+        self.optimizer.replay(permutations, record["round"], record["model"])
 
     def apply(self, record: Record) -> None:
         """Change the state as a record says. The trials of an ask are in the optimizer already."""
         if record["type"] in ("tell", "fail", "tell again"):
-            self.seconds_evaluating += record["time"] - self._last_time
+            self.seconds_evaluating += max(0.0, record["time"] - self._last_time)  # a clock may be set back
         if record["type"] in ("tell", "fail") and "worker" in record:
             self.workers[record["id"]] = record["worker"]
         self._last_time = record["time"]
@@ -135,6 +149,8 @@ class Run(Plots):
                 self.end_reason = ""
             case "end":
                 self.end_reason = record["reason"]
+            case other:
+                raise InputError(f"there is no record of type {other!r}: a newer law_ray wrote it, so upgrade law_ray")
 
     def __repr__(self) -> str:
         return as_text(*about_run(self))
@@ -161,6 +177,13 @@ class Run(Plots):
         return self.optimizer.best if winner is None else self.optimizer.trials[winner.trial_id]
 
     @property
+    def evaluated(self) -> tuple[IntArray, FloatArray]:
+        """The orderings (m, n_items) that have a value, and the values (m,): means where there are repeats."""
+        known = [trial for trial in self.optimizer.trials if trial.state in ("told", "added")]
+        orderings = np.array([trial.permutation for trial in known]).reshape(-1, self.settings.n_items)
+        return orderings, np.array([score(trial, self.repeats.get(trial.id, ()))[0] for trial in known])
+
+    @property
     def history(self) -> "pd.DataFrame":
         """A row for each trial, by id: the columns of `Optimizer.history`, and what only a run knows.
 
@@ -178,7 +201,8 @@ class Run(Plots):
         """Write the history as CSV, by default to history.csv in the run folder, and return the path.
 
         A permutation is its items separated by blanks. Where the journal has names, the column `ordering` has them
-        separated by commas. Unknown numbers are empty cells.
+        separated by commas; `law_ray.utils.spreadsheets` keeps a spreadsheet from computing it. Unknown numbers are
+        empty cells.
 
         Raises:
             InputError: The file cannot be written.
@@ -186,6 +210,14 @@ class Run(Plots):
         from law_ray.runs.history import NAME, write_csv
 
         return write_csv(self, self.folder / NAME if path is None else Path(path))
+
+    def is_complete(self, evals: int) -> bool:
+        """Return whether the run has ended with nothing left to do for a resume with the budget `evals`."""
+        trials, settings = self.optimizer.trials, self.settings
+        if not self.end_reason or len(trials) < evals or len(self.ended) < len(trials) or self.due:
+            return False
+        exhausted = sum(map(len, self.repeats.values())) >= settings.reevaluations
+        return exhausted or not contenders(trials, self.repeats, settings.maximize)
 
     @property
     def ended(self) -> list[Trial]:
@@ -196,3 +228,29 @@ class Run(Plots):
 def from_json(number: float | None) -> float:
     """Return a number that JSON, which has no NaN, stores as null."""
     return np.nan if number is None else number
+
+
+def _check_header(first: RunRecord) -> None:
+    """Raise InputError unless the first record has all that others rely on."""
+    objective: Any = first["objective"]
+    missing = (RunRecord.__required_keys__ - first.keys()) | (ObjectiveRecord.__required_keys__ - objective.keys())
+    if missing:
+        raise InputError(f"it lacks {', '.join(sorted(missing))}")
+    if not isinstance(objective["name"], str) or not isinstance(objective["folder"], str):
+        raise InputError("the name or the folder of the objective is no text")
+    source = objective["source"]
+    if source is not None and not (isinstance(source["name"], str) and isinstance(source["options"], dict)):
+        raise InputError("the source of the objective is neither null nor a name with options")
+
+
+@contextmanager
+def _naming(folder: Path, line: int) -> Iterator[None]:
+    """Let what a line of the journal raises be an InputError that names the line.
+
+    A journal has checksums, but it may be older than these, or from somebody else.
+    """
+    try:
+        yield
+    except (InputError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
+        reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"{folder / journal.NAME}, line {line}: {reason}") from error

@@ -1,7 +1,7 @@
 """The options of a run, declared in one place: their names, defaults, checks and help.
 
 `minimize` takes them as keywords, the command line as `--name-with-dashes`, and a journal stores the resolved ones. To
-add an option, add a field to `Settings`; where its default is None, add its type to `FORMS` in `law_ray.cli` too.
+add an option, add a field to `Settings`; where its default is None, add its type to `law_ray.parameters.FORMS` too.
 """
 
 import dataclasses

@@ -34,7 +34,8 @@ def compiled(parallel: bool = False, fastmath: bool = False, calls: Sequence[Mod
             if not jitted.signatures:
                 # Processes that write one cache at the same time can crash. With this lock, one process compiles at a
                 # time, and the others then read the result from the cache.
-                with open(Path(tempfile.gettempdir()) / f"law-ray-compiling-{os.getuid()}.lock", "w") as lock:
+                path = Path(tempfile.gettempdir()) / f"law-ray-compiling-{os.getuid()}.lock"
+                with open(path, "w", opener=_without_links) as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX)
                     return jitted(*arguments)
             return jitted(*arguments)
@@ -42,6 +43,11 @@ def compiled(parallel: bool = False, fastmath: bool = False, calls: Sequence[Mod
         return call
 
     return decorate
+
+
+def _without_links(path: str, flags: int) -> int:
+    """Open a file for this user alone; a link in its place is refused, since other users can write that folder."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _jitted(function: Any, parallel: bool, fastmath: bool, calls: Sequence[ModuleType]) -> Any:

@@ -15,14 +15,11 @@ from ray.tune.search import ConcurrencyLimiter, Searcher
 from law_ray import Constraints, Optimizer
 from law_ray.errors import InputError
 from law_ray.tune import LAWSearch
+from tests.law_ray.runs.working import displacement
 
 N_ITEMS = 6
 BEFORE = [(2, 0)]
 SAVED_EVERY = 1  # seconds between two saves of Tune's state
-
-
-def displacement(permutation):
-    return float(np.abs(np.array(permutation) - np.arange(len(permutation))).sum())
 
 
 def search(**changed):

@@ -28,6 +28,19 @@ def direct_posterior(X, residuals, noise, Z, h):
     return h.mean + K @ np.linalg.inv(A) @ residuals, position_covariance(Z, Z, h) - K @ np.linalg.inv(A) @ K.T
 
 
+def two_modes():
+    """Return points and values whose evidence has two modes, of which random starts often miss the better one."""
+    rng = np.random.default_rng(64)
+    n_items, count = int(rng.integers(4, 9)), int(rng.integers(3, 30))
+    X = rng.permuted(np.tile(np.arange(n_items), (count, 1)), axis=1)
+    return X, rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
+
+
+def between(kernel, X1, X2):
+    """Return the kernel's distances between two sets of permutations."""
+    return kernel.distances(np.argsort(X1, axis=1).astype(np.int32), np.argsort(X2, axis=1).astype(np.int32))
+
+
 def standardized(y):
     return (y - y.mean()) / y.std()
 

@@ -20,6 +20,38 @@ def allowed_orderings(n_items, before, fixed):
     ]
 
 
+def moved(permutation):
+    """List all orderings (m, n_items) that a swap, an insertion or a reversal leads to, each once."""
+    order, found = list(permutation), set()
+    for i, j in itertools.permutations(range(len(order)), 2):
+        others = order[:i] + order[i + 1 :]
+        found.add((*others[:j], order[i], *others[j:]))
+        if i < j:
+            found.add((*order[:i], *order[i : j + 1][::-1], *order[j + 1 :]))
+            found.add((*order[:i], order[j], *order[i + 1 : j], order[i], *order[j + 1 :]))
+    return np.array(sorted(found))
+
+
+def first_item(permutation):
+    """Stand in for a key: permutations with the same first item are one point."""
+    return int(permutation[0])
+
+
+def up_to_reversal(permutation):
+    """Stand in for a key: an ordering and its reverse are one point."""
+    return min(tuple(permutation.tolist()), tuple(permutation[::-1].tolist()))
+
+
+def known_of(n_items):
+    """Return the arguments of `Constraints` on at least nine items, by what they are like."""
+    first = (0, 3, 5, 8)
+    return {
+        "tiers": (n_items, [(a, b) for a in first for b in range(n_items) if b not in first], {}),
+        "a relation": (n_items, [(0, 1), (2, 1), (2, 3), (3, 4), (5, 4), (7, 8)], {}),
+        "fixed": (n_items, [(0, 1), (2, 1), (2, 3), (6, 0)], {5: 4, 7: 0}),
+    }
+
+
 @st.composite
 def some_constraints(draw, least=1, satisfiable=True):
     """Draw n_items, before and fixed; without `satisfiable`, possibly such that no ordering satisfies them."""

@@ -83,8 +83,8 @@ def assert_greedy(problem, batch, objective):
         assert values[0] >= values.max() - 1e-8
 
 
-def smooth_process(n_items, n):
+def smooth_process(n_items, n, noise=1e-3):
     rng = np.random.default_rng(n)
     X = sample(n_items, n, rng)
     y = rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
-    return GaussianProcess(X, y, DistanceHyperparameters(1.0, 1.0, 1e-3, 0.0))
+    return GaussianProcess(X, y, DistanceHyperparameters(1.0, 1.0, noise, 0.0))

@@ -23,7 +23,7 @@ from law_ray.models import fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gibbs import symmetric
 from law_ray.models.pairwise import Ensemble
-from law_ray.runs.report.prints import DPI
+from law_ray.runs.report.prints import saved
 from law_ray.runs.run import Run
 from law_ray.typing import FloatArray
 
@@ -185,9 +185,7 @@ def draw_interactions(run: Run, names: Sequence[str] | None = None, path: Path |
         figure, of_places, found.places, title, "D: learned distance, of mean 0 and\nstandard deviation 1 in each chain"
     )
     _label(of_places, [str(k) for k in range(len(best))], "position")
-    path = path or run.folder / "interactions.png"
-    figure.savefig(path, dpi=DPI, bbox_inches="tight")
-    return path
+    return saved(figure, path or run.folder / "interactions.png")
 
 
 def learned(run: Run) -> Interactions | None:

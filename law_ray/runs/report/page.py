@@ -6,9 +6,7 @@ stored once, as base64, and those of the best evaluations alone where all would 
 """
 
 import base64
-import contextlib
 import json
-import os
 import warnings
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +20,7 @@ from plotly.offline import get_plotlyjs
 
 from law_ray.errors import InputError
 from law_ray.runs import journal
-from law_ray.runs.objective import BlackBox
+from law_ray.runs.objective import BlackBox, code_of
 from law_ray.runs.report.blocks import Section
 from law_ray.runs.report.sections import (
     answer,
@@ -36,6 +34,7 @@ from law_ray.runs.report.sections import (
 )
 from law_ray.runs.report.view import View
 from law_ray.runs.run import Run
+from law_ray.utils.files import replacing
 
 NAME = "report.html"
 MAX_ORDERING_BYTES = 160_000
@@ -43,14 +42,21 @@ MAX_ORDERING_BYTES = 160_000
 SECTIONS = (answer, pictures, convergence, settled, orderings, learned, trust, cluster)
 
 
-def load(folder: Path) -> tuple[Run, BlackBox | None]:
+def load(folder: Path, with_code: bool = False) -> tuple[Run, BlackBox | None]:
     """Return the run in a folder, and its objective where the journal names one that can be loaded.
+
+    Args:
+        folder: The run folder, perhaps a stranger's.
+        with_code: Whether code that the journal names may run; otherwise only objectives of our own are loaded.
 
     Raises:
         InputError: The folder holds no run, or its journal is damaged.
     """
     run = Run.load(folder)
-    if run.objective["source"] is None:
+    code = code_of(run.objective)
+    if run.objective["source"] is None or (code and not with_code):
+        if code and run.objective.get("tells_more", False):
+            warnings.warn(f"the page lacks what only the objective can tell: --import runs {code}", stacklevel=2)
         return run, None
     try:
         objective = BlackBox.from_record(run.objective)
@@ -82,13 +88,10 @@ def write(run: Run, objective: BlackBox | None = None, path: Path | None = None,
     """
     path = path or run.folder / NAME
     text = render(View.of(run, objective), refresh)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)  # a browser never reads half a page
+        with replacing(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
         raise InputError(f"cannot write {path} ({error.strerror}): give another place with --out FILE") from None
     return path
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.kernels.distance import DistanceHyperparameters
-from law_ray.runs.report.graph_layout import layout
+from law_ray.runs.report.graph_layout import SURE, Confidence, layout
 from law_ray.runs.run import Run
 from law_ray.theory import finite_space_gain_bound, information_gains, position_gain_bound
+from law_ray.utils.files import replacing
 
 DPI = 150
 MAX_PIXELS = 6_000
@@ -49,7 +50,7 @@ def draw_convergence(run: Run, path: Path | None = None) -> Path:
     axes.ticklabel_format(useOffset=False)
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    return _saved(figure, path or run.folder / "convergence.png")
+    return saved(figure, path or run.folder / "convergence.png")
 
 
 def draw_information_gain(run: Run, path: Path | None = None) -> Path | None:
@@ -82,16 +83,27 @@ def draw_information_gain(run: Run, path: Path | None = None) -> Path | None:
     axes.set(xlabel="evaluations", ylabel="information gain (nats)", ylim=(0, None))
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    return _saved(figure, path or run.folder / "information_gain.png")
+    return saved(figure, path or run.folder / "information_gain.png")
 
 
-def _saved(figure: Any, path: Path) -> Path:
-    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+def saved(figure: Any, path: Path, **options: Any) -> Path:
+    """Write a figure of matplotlib as a whole, and return the path. Raises InputError if it cannot be written."""
+    try:
+        with replacing(path) as partial:
+            form = path.suffix.removeprefix(".") or "png"
+            figure.savefig(partial, format=form, **{"dpi": DPI, "bbox_inches": "tight"} | options)
+    except OSError as error:
+        raise InputError(f"cannot write {path} ({error.strerror}): correct that, or copy the run folder") from None
     return path
 
 
-def draw_dag(folder: Path, names: Sequence[str], edges: Sequence[Sequence[str]]) -> Path:
-    """Draw a directed acyclic graph, parents above children: dag.png, at most MAX_PIXELS wide and high."""
+def draw_dag(
+    folder: Path, names: Sequence[str], edges: Sequence[Sequence[str]], sure: Confidence | None = None
+) -> Path:
+    """Draw a directed acyclic graph, parents above children: dag.png, at most MAX_PIXELS wide and high.
+
+    An edge that is not `SURE` is dashed; where the direction is not, the head of the arrow is hollow.
+    """
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyArrowPatch, Rectangle
     from matplotlib.path import Path as Curve
@@ -103,13 +115,15 @@ def draw_dag(folder: Path, names: Sequence[str], edges: Sequence[Sequence[str]])
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(-margin, width - margin), ylim=(height - margin, -margin))
     axes.set_axis_off()
-    for points in drawn.edges.values():
+    for ends, points in drawn.edges.items():
+        edge, direction = (sure or {}).get(ends, (1.0, 1.0))
+        line, head = ("-" if edge >= SURE else "--"), ("0.4" if direction >= SURE else "white")
         curve = Curve(points, [Curve.MOVETO, *(len(points) - 1) * [Curve.CURVE4]])
-        axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=10, color="0.4", zorder=1))
+        looks: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 10, "edgecolor": "0.4", "zorder": 1}
+        axes.add_patch(FancyArrowPatch(path=curve, linestyle=line, facecolor=head, **looks))
     for box in drawn.boxes.values():
         corner = (box.x - box.width / 2, box.y - box.height / 2)
         axes.add_patch(Rectangle(corner, box.width, box.height, facecolor="white", edgecolor="C0", zorder=2))
         axes.text(box.x, box.y, box.label.replace("$", r"\$"), ha="center", va="center", size=10, zorder=3)
-    path = folder / "dag.png"
-    figure.savefig(path, dpi=min(DPI, MAX_PIXELS / max(width, height)))
-    return path
+    dpi = min(DPI, MAX_PIXELS / max(width, height))
+    return saved(figure, folder / "dag.png", dpi=dpi, bbox_inches=None)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from experiments import RESULTS
-from experiments.ours.faults import report
+from experiments.ours.faults.__main__ import report
 from tests.experiments.committed import check_committed
 
 

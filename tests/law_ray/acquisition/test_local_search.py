@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from law_ray.acquisition import local_search
 from law_ray.acquisition.landscape import Landscape
 from law_ray.acquisition.local_search import _Climbers, climb, maximise
 from law_ray.errors import UsedUpError
@@ -13,20 +14,11 @@ from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import EXHAUSTIVE, Exclusions
-from law_ray.space.permutations import insertion_neighbours, invert, reversal_neighbours, sample, swap_neighbours
+from law_ray.space.permutations import invert, sample
 from tests.oracles.additive import some_components
-from tests.oracles.orderings import everything
+from tests.oracles.orderings import everything, first_item, known_of, moved, up_to_reversal
 from tests.oracles.plain_law import PlainLaw, neighbours
 from tests.oracles.tour import covariances, some_tour
-
-
-def first_item(permutation):
-    return int(permutation[0])
-
-
-def up_to_reversal(permutation):
-    return min(tuple(permutation.tolist()), tuple(permutation[::-1].tolist()))
-
 
 keys = pytest.mark.parametrize("key", [None, up_to_reversal, first_item])
 
@@ -245,11 +237,7 @@ def test_the_maximum_of_a_large_space_whose_keys_are_used_up_is_refused():
 
 # within constraints
 
-WITHIN = {
-    "tiers": (9, [(a, b) for a in (0, 3, 5, 8) for b in (1, 2, 4, 6, 7)]),
-    "a relation": (9, [(0, 1), (2, 1), (2, 3), (3, 4), (5, 4), (7, 8)]),
-    "fixed": (9, [(0, 1), (2, 1), (2, 3), (6, 0)], {5: 4, 7: 0}),
-}
+WITHIN = known_of(9)
 within = pytest.mark.parametrize("known", WITHIN.values(), ids=WITHIN)
 
 
@@ -304,6 +292,35 @@ def test_climbs_within_constraints_mostly_find_the_best_of_all_allowed_orderings
         candidates = constraints.enumerate(400_000)
         found.append(value >= problem.landscape(candidates).max() - 1e-8)
     assert sum(found) >= 6
+
+
+@pytest.mark.parametrize(("of_variance", "prior", "in_batch"), [(1.0, False, 6), (-1.0, True, 4)])
+def test_the_certificate_holds_where_the_value_rises_with_one_variance_and_falls_with_the_other(
+    of_variance, prior, in_batch, monkeypatch
+):
+    """The bound of such a value is at a corner of the box where one variance is least and the other largest."""
+    monkeypatch.setattr(local_search, "N_PROMISING", 1)  # so that climbs often end before the certificate
+
+    def value(mean, variance, given_batch):
+        return of_variance * (variance - given_batch) - 1e-3 * mean
+
+    for seed in range(12):
+        problem = Problem(seed, in_batch=in_batch, n=20, prior=prior)
+        landscape = Landscape(problem.landscape.posterior, problem.landscape.given_batch, value, prior)
+        end, found = best_climb(landscape, problem.starts[:1], Exclusions())
+        assert landscape(neighbours(end)).max() <= found + 1e-7
+
+
+def test_ends_that_are_taken_are_not_returned():
+    """A climb that is surrounded ends where it starts, with value -inf."""
+    problem = Problem(0)
+    surrounded, free = problem.starts[5], problem.starts[6]
+    excluded = Exclusions(permutations=[surrounded, *neighbours(surrounded)])
+    starts = np.array([surrounded, free])
+    assert len(climb(problem.landscape, starts, excluded, Constraints(9))[0]) == 2
+    found = maximise(problem.landscape, starts, excluded, Constraints(9), np.random.default_rng(0))
+    assert len(found) == 1
+    assert found[0] not in excluded
 
 
 def test_climbs_without_certificate_end_at_a_maximum_if_few_swaps_are_allowed():
@@ -362,11 +379,6 @@ class OtherProblem(Problem):
 class PlainOther(PlainLaw):
     def prior(self, A, B):
         return covariances(self.h, np.asarray(A), np.asarray(B))
-
-
-def moved(climber):
-    neighbours = (swap_neighbours, insertion_neighbours, reversal_neighbours)
-    return np.concatenate([neighbours_of(climber[None])[0] for neighbours_of in neighbours])
 
 
 @models

@@ -3,7 +3,6 @@
 import os
 import time
 
-import numpy as np
 import pytest
 
 import law_ray
@@ -19,14 +18,11 @@ from law_ray.runs.settings import Settings
 from law_ray.utils.seeding import generator
 from objectives import load
 from tests.law_ray.runs import working
+from tests.law_ray.runs.working import displacement
 
 pytestmark = pytest.mark.usefixtures("cluster", "clean_imports")
 
 OPTIONS = {"evals": 20, "n_init": 10, "batch_size": 5, "method": "random", "progress": False}
-
-
-def displacement(permutation):
-    return float(np.abs(permutation - np.arange(len(permutation))).sum())
 
 
 def noisy(permutation, rng):
@@ -121,6 +117,7 @@ def test_what_goes_wrong_in_one_evaluation_fails_that_trial_alone(tmp_path):
     assert all(reasons[i].startswith("ValueError: zero (") for i in history["id"][firsts == 0])
 
 
+@pytest.mark.slow  # the time-out is long beside what an evaluation takes on a busy machine; see test_tasks.py
 def test_an_evaluation_that_hangs_is_stopped_at_its_timeout_and_the_rest_go_on(tmp_path):
     stuck = Optimizer(7, "random").ask(6)[3].permutation.tolist()
 
@@ -129,10 +126,10 @@ def test_an_evaluation_that_hangs_is_stopped_at_its_timeout_and_the_rest_go_on(t
             time.sleep(1000)
         return displacement(permutation)
 
-    result = minimize(hangs, tmp_path, evals=6, n_init=6, timeout=1.0)
+    result = minimize(hangs, tmp_path, evals=6, n_init=6, timeout=10.0)
     assert result.history["permutation"].map(list).tolist()[3] == stuck
     assert result.history["state"].tolist() == ["told"] * 3 + ["failed"] + ["told"] * 2
-    assert {r["reason"] for r in journal.read(tmp_path) if r["type"] == "fail"} == {"timed out after 1 s"}
+    assert {r["reason"] for r in journal.read(tmp_path) if r["type"] == "fail"} == {"timed out after 10 s"}
 
 
 @pytest.mark.slow
@@ -141,7 +138,7 @@ def test_many_timeouts_leave_the_driver_alive(tmp_path):
         time.sleep(1000 if permutation[0] < 4 else 0)
         return displacement(permutation)
 
-    result = minimize(hangs, tmp_path, evals=8, n_init=8, timeout=1.0)
+    result = minimize(hangs, tmp_path, evals=8, n_init=8, timeout=10.0)
     firsts = result.history["permutation"].map(lambda permutation: permutation[0])
     assert (firsts < 4).sum() > 2
     assert (result.history["state"] == "failed").tolist() == (firsts < 4).tolist()
@@ -150,10 +147,10 @@ def test_many_timeouts_leave_the_driver_alive(tmp_path):
 @pytest.mark.slow
 def test_waiting_for_a_cpu_does_not_count_towards_the_timeout(tmp_path):
     def slow(permutation):
-        time.sleep(0.4)
+        time.sleep(2.0)
         return 0.0
 
-    result = minimize(slow, tmp_path, evals=10, timeout=1.0)  # 2 CPUs: the last begin after 1.6 s
+    result = minimize(slow, tmp_path, evals=14, timeout=10.0)  # 2 CPUs: the last begin after 12 s
     assert (result.history["state"] == "told").all()
 
 
@@ -397,7 +394,7 @@ def test_a_run_that_is_resumed_with_a_backup_is_copied_while_it_goes_on(tmp_path
     copied = tmp_path / "copy" / journal.NAME
 
     def sees_the_copy(permutation):
-        deadline = time.monotonic() + (20 if (tmp_path / "resumed").exists() else 0)
+        deadline = time.monotonic() + (120 if (tmp_path / "resumed").exists() else 0)
         while not copied.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         return float(copied.exists())

@@ -7,13 +7,12 @@ import sys
 import pytest
 
 from law_ray.driver import capture
-from law_ray.driver.capture import Capture, left_behind, path_of
+from law_ray.driver.capture import FOLDER, Capture, left_behind, path_of, prints_folder
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(capture.tempfile, "gettempdir", lambda: str(tmp_path))
-    return path_of("attempt")
+def path(tmp_path):
+    return path_of(tmp_path, "attempt")
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -78,3 +77,33 @@ def test_where_there_is_a_file_already_nothing_is_captured(capfd, path):
         os.write(1, b"seen\n")
     assert (made.close(), capfd.readouterr().out) == ("", "seen\n")
     assert path.read_text() == "of somebody else"
+
+
+def test_a_run_leaves_no_prints_behind_and_removes_those_of_a_driver_that_was_killed(tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "old").touch()
+    with prints_folder(tmp_path) as folder:
+        assert os.listdir(folder) == []
+        of_a_lost_attempt = Capture(path_of(folder, "new"))
+        assert os.listdir(folder) == ["new"]
+    of_a_lost_attempt.close()
+    assert os.listdir(tmp_path) == []
+    assert Capture(path_of(folder, "late")).close() == ""  # an attempt that begins after the end
+    assert os.listdir(tmp_path) == []
+
+
+def test_where_no_folder_for_prints_can_be_made_the_run_goes_on(tmp_path):
+    (tmp_path / FOLDER).touch()
+    with prints_folder(tmp_path) as folder:
+        assert Capture(path_of(folder, "attempt")).close() == ""
+
+
+def test_a_stream_that_was_closed_is_open_again_for_those_who_come_after(capfd, monkeypatch):
+    with os.fdopen(os.dup(1), "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        made = Capture(None)
+        with made.streams():
+            sys.stdout.close()
+        made.close()
+        print("after", flush=True)
+    assert capfd.readouterr().out == "after\n"

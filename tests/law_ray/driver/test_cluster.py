@@ -1,12 +1,14 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from law_ray.driver import cluster
 from law_ray.driver.cluster import check_request, slots
-from law_ray.errors import InputError
+from law_ray.errors import InputError, RunError
 from law_ray.runs.settings import Settings
 
 
@@ -73,3 +75,16 @@ def test_a_ray_of_ones_own_listens_on_loopback_alone(tmp_path):
     values = [float(value) for value in done.stdout.split()]
     assert len(values) == 2, done.stderr
     assert all(0 < value < 1000 for value in values)
+
+
+def test_a_ray_that_does_not_start_in_time_is_an_error_in_one_line_and_is_cleared_away(monkeypatch):
+    def init(**options):
+        raise Exception("The current node timed out during startup.\nMore of it")
+
+    cleared = []
+    stand_in = SimpleNamespace(init=init, is_initialized=lambda: False, shutdown=lambda: cleared.append(True))
+    monkeypatch.setattr(cluster, "ray", stand_in)
+    monkeypatch.setattr(cluster, "_listen_to_others", lambda wanted: None)
+    with pytest.raises(RunError, match=r"^Ray did not start .* timed out during startup\.\): .*try again$"):
+        cluster.connect(None)
+    assert cleared == [True]

@@ -50,7 +50,7 @@ def test_a_run_goes_on_by_itself_and_gives_its_answer_to_whom_attaches(tmp_path,
 
 @pytest.mark.slow
 def test_a_stopped_run_can_be_resumed_and_its_name_is_free(tmp_path, joined):
-    folder = start(tmp_path, "two", joined, evals=100, seconds="0.2")
+    folder = start(tmp_path, "two", joined, evals=600, seconds="0.2")
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError, match="a driver named two is on this cluster already: attach to it, stop it"):
         start(tmp_path / "other", "two", joined)
@@ -61,7 +61,7 @@ def test_a_stopped_run_can_be_resumed_and_its_name_is_free(tmp_path, joined):
 
 @pytest.mark.faults
 def test_it_goes_on_when_its_process_dies(tmp_path, joined):
-    folder = start(tmp_path, "three", joined, evals=40, seconds="0.1")
+    folder = start(tmp_path, "three", joined, evals=40, seconds="0.3")
     driver = ray.get_actor("three", NAMESPACE)
     while ray.get(driver.status.remote()).evaluations < 12:
         time.sleep(0.1)

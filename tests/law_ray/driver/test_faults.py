@@ -7,7 +7,8 @@ import sys
 import pytest
 
 import law_ray
-from experiments.ours.faults import BEFORE, OPTIONS, provoked, struck
+from experiments.ours.faults.__main__ import provoked
+from experiments.ours.faults.striking import BEFORE, OPTIONS, struck
 from experiments.ours.faulty import Faulty
 from law_ray.errors import RunError
 from law_ray.optimizer import Optimizer
@@ -70,16 +71,51 @@ def test_nodes_that_die_or_freeze_lose_nothing(scene):
     assert row["before"] >= BEFORE
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("scene", ["deleted", "moved", "byte"])
+def test_what_happens_to_the_run_folder_loses_nothing(scene):
+    row = provoked(scene)
+    assert (row["survived"], row["lost"]) == (True, 0), row
+    assert row["before"] >= BEFORE
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "scene", ["interrupt-twice", "terminate", "hang-up", "client-stopped", "worker-terminate", "two-resumes"]
+)
+def test_signals_lose_nothing_and_leave_no_process(scene):
+    row = provoked(scene)
+    assert (row["survived"], row["lost"]) == (True, 0), row
+    assert row["before"] >= BEFORE
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("scene", ["children", "prints", "pool", "forks", "breaks-numpy", "limits-files", "interrupts"])
+def test_objectives_that_misbehave_neither_hang_a_run_nor_leave_anything_behind(scene):
+    row = provoked(scene)
+    assert (row["survived"], row["lost"]) == (True, 0), row
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "scene", ["two-items", "one-ordering", "timeout", "max-time", "files", "home", "stdin", "task"]
+)
+def test_runs_as_small_and_machines_as_poor_as_can_be(scene):
+    row = provoked(scene)
+    assert row["survived"], row
+
+
 KILLED = """
 import json, os, tempfile
 from pathlib import Path
 import law_ray
-from experiments.ours import faults
+from experiments.ours.faults.rays import three_nodes
+from experiments.ours.faults.striking import struck
 from experiments.ours.faulty import Faulty
-with tempfile.TemporaryDirectory() as folder, faults.three_nodes() as cluster:
+with tempfile.TemporaryDirectory() as folder, three_nodes() as cluster:
     objective = Faulty(Path(folder), 0.1)
     victim = cluster.list_all_nodes()[-1]
-    faults.struck("kill", objective, lambda: cluster.remove_node(victim, False), method="law-est", seed=3)
+    struck("kill", objective, lambda: cluster.remove_node(victim, False), method="law-est", seed=3)
     history = law_ray.load(Path(folder) / "run").history
     print(json.dumps([history["permutation"].tolist(), history["value"].tolist()]))
 """

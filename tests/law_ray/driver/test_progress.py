@@ -134,3 +134,16 @@ def test_a_line_that_is_not_wanted_is_not_shown(monkeypatch):
             pass
         shown.close()
         assert stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError, OSError, ValueError])
+def test_where_nobody_reads_it_any_more_the_line_is_left_out_and_the_run_goes_on(monkeypatch, error):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise error
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    shown = Progress(wanted=True)
+    shown.show(Status())
+    shown.show(Status())
+    shown.close()

@@ -39,6 +39,16 @@ class Cost(Base):
 def cost(permutation, rng=None, power: int = 1):
     return shifted(helper_for_checks.Scale().by(int(permutation[0]))) ** power
 """
+POOL = """
+import multiprocessing
+
+def square(number):
+    return number * number
+
+def total(numbers, method):
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        return sum(pool.map(square, numbers))
+"""
 
 
 pytestmark = pytest.mark.usefixtures("clean_imports")
@@ -137,3 +147,18 @@ def test_parts_are_the_whole():
     assert b"".join(cut) == pickled
     assert max(map(len, cut)) <= PART < 100 * 1024  # bytes that Ray sends with a call
     assert parts(b"") == []
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_multiprocessing_takes_the_functions_of_a_module_that_nobody_can_import(tmp_path, method):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "of_the_user.py").write_text(POOL)
+    script = (
+        "import sys; sys.path.insert(0, 'there'); import of_the_user; from law_ray.driver.serialization import dumps; "
+    )
+    script += "open('pickled', 'wb').write(dumps(of_the_user.total))"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    elsewhere = "from law_ray.driver.serialization import loads; "
+    elsewhere += f"total = loads(open('pickled', 'rb').read()); print(total([1, 2, 3], {method!r}))"
+    done = subprocess.run([sys.executable, "-c", elsewhere], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "14", done.stderr

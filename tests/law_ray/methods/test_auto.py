@@ -9,20 +9,19 @@ import pytest
 from law_ray import Optimizer
 from law_ray.acquisition.functions import est, log_ei, sigmoid_weight
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.methods import auto
+from law_ray.methods import auto, greedy
 from law_ray.methods.auto import DESIGN, Purpose, law_auto
-from law_ray.methods.baselines import ALL_NEIGHBOURS
-from law_ray.methods.incumbent import N_EQUAL, N_SEARCHED
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import sample, swap_neighbours
 from tests.oracles.additive import some_components
 from tests.oracles.contexts import context_of
-from tests.oracles.orderings import everything
+from tests.oracles.orderings import everything, first_item, moved
 
 GAINS = np.random.default_rng(0).normal(size=(12, 12))
-PURPOSES = DESIGN.purposes
+PURPOSES = (Purpose.IMPROVE, Purpose.LOCAL, Purpose.EXPLORE, Purpose.LOCAL, Purpose.EXPLORE)
+ON_PLATEAU = (Purpose.IMPROVE, Purpose.SPREAD, Purpose.SPREAD, Purpose.SPREAD, Purpose.SPREAD)
 
 
 def problem(n_items=6, n=20, seed=0, constraints=None, turn=0):
@@ -40,10 +39,6 @@ def problem(n_items=6, n=20, seed=0, constraints=None, turn=0):
     return dataclasses.replace(context, y=y)
 
 
-def neighbours(permutation):
-    return np.concatenate([neighbours_of(permutation[None])[0] for neighbours_of in ALL_NEIGHBOURS])
-
-
 def expected(context, purpose, before, candidates):
     """Return the largest value of the purpose among the free candidates, by prediction in full."""
     busy = {tuple(p) for p in [*context.X.tolist(), *before.tolist()]}
@@ -57,7 +52,7 @@ def values(context, purpose, before, permutations):
     if len(before):
         variance = posterior.condition(before).predict(permutations)[1]
     if purpose is Purpose.EXPLORE:
-        return np.sqrt(DESIGN.beta * variance) - mean
+        return 3.0 * np.sqrt(variance) - mean
     if purpose is Purpose.SPREAD:
         given_data = posterior.predict(permutations)[1]
         return np.log(variance) + 2.0 * np.log(sigmoid_weight(est(mean, given_data, context.best)))
@@ -70,13 +65,13 @@ def values(context, purpose, before, permutations):
 def test_each_point_is_the_best_of_its_purpose_given_those_before_it(turn, seed, plateau):
     context = problem(seed=seed, turn=turn)  # a space small enough to be searched whole
     if plateau:
-        context.y[np.argsort(context.y)[: N_EQUAL + 1]] = context.y.min()
-    purposes = DESIGN.purposes_on_plateau if plateau else PURPOSES
+        context.y[np.argsort(context.y)[:11]] = context.y.min()
+    purposes = ON_PLATEAU if plateau else PURPOSES
     batch = law_auto(context, 6)
     for b, point in enumerate(batch):
         purpose = purposes[(turn + b) % len(purposes)]
         best = context.X[context.y.argmin()]
-        candidates = neighbours(best) if purpose is Purpose.LOCAL else everything(6)
+        candidates = moved(best) if purpose is Purpose.LOCAL else everything(6)
         found = values(context, purpose, batch[:b], point[None])[0]
         assert found == pytest.approx(expected(context, purpose, batch[:b], candidates), abs=1e-8)
 
@@ -85,7 +80,7 @@ def test_the_incumbent_is_the_last_of_equals():
     context = problem(turn=PURPOSES.index(Purpose.LOCAL), n=30)
     context.y[[3, 17]] = context.y.min() - 1.0
     point = law_auto(context, 1)[0]
-    around = {tuple(p) for p in neighbours(context.X[17]).tolist()}
+    around = {tuple(p) for p in moved(context.X[17]).tolist()}
     assert tuple(point.tolist()) in around
 
 
@@ -108,7 +103,7 @@ def test_a_design_of_one_purpose_gives_all_points_this_purpose(purpose):
     context = problem()
     batch = law_auto(context, 4, dataclasses.replace(DESIGN, purposes=(purpose,)))
     best = context.X[context.y.argmin()]
-    candidates = neighbours(best) if purpose is Purpose.LOCAL else everything(6)
+    candidates = moved(best) if purpose is Purpose.LOCAL else everything(6)
     for b, point in enumerate(batch):
         found = values(context, purpose, batch[:b], point[None])[0]
         assert found == pytest.approx(expected(context, purpose, batch[:b], candidates), abs=1e-8)
@@ -117,24 +112,51 @@ def test_a_design_of_one_purpose_gives_all_points_this_purpose(purpose):
 def test_only_a_design_that_leaves_what_was_searched_goes_on_to_another_incumbent():
     first, second = np.arange(8), np.roll(np.arange(8), 3)  # nothing in common
     two_swaps = np.unique(swap_neighbours(swap_neighbours(first[None])[0]).reshape(-1, 8), axis=0)
-    near = two_swaps[np.count_nonzero(two_swaps != first, axis=1) == 3][: N_SEARCHED * 8]
+    near = two_swaps[np.count_nonzero(two_swaps != first, axis=1) == 3][: 8 * 8]
     X, y = np.concatenate([[first], near, [second]]), np.array([0.0, *np.linspace(3.0, 4.0, len(near)), 2.0])
     h = AdditiveHyperparameters({"hamming": [0.0, 1.0, 1.0, 0.0]}, 0.1, 0.0)  # near: at most three items elsewhere
     context = dataclasses.replace(context_of(GaussianProcess(X, y, h)), y=y)
-    around = [{tuple(p) for p in neighbours(incumbent).tolist()} for incumbent in (first, second)]
+    around = [{tuple(p) for p in moved(incumbent).tolist()} for incumbent in (first, second)]
     for leaves in (False, True):
         design = dataclasses.replace(DESIGN, purposes=(Purpose.LOCAL,), leaves_searched=leaves)
         (point,) = law_auto(context, 1, design)
         assert tuple(point.tolist()) in around[leaves] - around[not leaves]
+    free = np.array([p for p in moved(second) if p not in context.excluded])
+    over_incumbent, over_best = (
+        free[log_ei(*context.posterior.predict(free), best).argmax()]
+        for best in context.posterior.standardize(np.array([2.0, 0.0]))
+    )
+    assert point.tolist() == over_incumbent.tolist() != over_best.tolist()
+
+
+def test_every_point_but_the_first_is_searched_from_the_four_best_of_the_pool_given_those_before_it(monkeypatch):
+    context, searched, pools = problem(n_items=9, n=30), [], []
+
+    def spy(landscape, starts, excluded, constraints, rng, certify, original=auto.maximise):
+        searched.append((landscape, starts))
+        return original(landscape, starts, excluded, constraints, rng, certify)
+
+    def pool_spy(pool, *arguments, original=greedy.Pool.best):
+        pools.append(pool._permutations)
+        return original(pool, *arguments)
+
+    monkeypatch.setattr(auto, "maximise", spy)
+    monkeypatch.setattr(greedy.Pool, "best", pool_spy)
+    law_auto(context, 5, dataclasses.replace(DESIGN, purposes=(Purpose.EXPLORE, Purpose.IMPROVE)))
+    assert (len(searched), len(pools)) == (5, 4)
+    for (landscape, starts), pool in zip(searched[1:], pools, strict=True):
+        assert len(pool) >= 500 + 30
+        best = np.argsort(-landscape(pool), kind="stable")[:4]
+        np.testing.assert_allclose(landscape(starts), landscape(pool[best]), atol=1e-8)
 
 
 def test_where_every_neighbour_of_the_incumbent_is_excluded_a_batch_goes_elsewhere():
     context = problem(n_items=9, n=30)
     best = context.X[context.y.argmin()]
-    for permutation in neighbours(best):
+    for permutation in moved(best):
         context.excluded.add(permutation)
     batch = law_auto(context, 5)
-    assert not {tuple(p) for p in batch.tolist()} & {tuple(p) for p in neighbours(best).tolist()}
+    assert not {tuple(p) for p in batch.tolist()} & {tuple(p) for p in moved(best).tolist()}
 
 
 @pytest.mark.parametrize("known", [(8, [(0, 1), (2, 1), (2, 3)], {5: 4}), (8, [(7, i) for i in range(7)], {})])
@@ -152,9 +174,6 @@ def test_a_batch_is_free_distinct_and_allowed(known, batch_size):
 
 
 def test_no_two_points_of_a_batch_have_one_key():
-    def first_item(permutation):
-        return int(permutation[0])
-
     for seed in range(3):
         context = problem(9, 15, seed)
         batch = law_auto(dataclasses.replace(context, excluded=Exclusions(first_item, context.X[:1])), 8)
@@ -252,4 +271,10 @@ def test_a_lucky_value_does_not_stay_the_incumbent():
     posterior = GaussianProcess(context.X, y, context.posterior.hyperparameters, errors)
     noisy = dataclasses.replace(context, y=y, process=posterior)
     assert noisy.y.argmin() == unlucky
-    assert auto.denoised(dataclasses.replace(noisy, noisy=True)).y.argmin() != unlucky
+    centre = auto.denoised(dataclasses.replace(noisy, noisy=True)).y.argmin()
+    assert centre != unlucky
+    design = dataclasses.replace(DESIGN, purposes=(Purpose.LOCAL,))
+    for known_as_noisy, inside, outside in ((True, 0, 1), (False, 1, 0)):
+        (point,) = law_auto(dataclasses.replace(noisy, noisy=known_as_noisy), 1, design)
+        around = [{tuple(p) for p in moved(context.X[i]).tolist()} for i in (centre, unlucky)]
+        assert tuple(point.tolist()) in around[inside] - around[outside]

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.population import Population
@@ -168,7 +168,6 @@ def test_offspring_that_break_constraints_become_allowed_and_others_stay():
 
 
 @given(some_constraints(), st.integers(0, 100))
-@settings(deadline=None)
 def test_moves_towards_a_target_are_allowed_and_lose_no_position(known, seed):
     n_items, before, fixed = known
     constraints, rng = Constraints(n_items, before, fixed), np.random.default_rng(seed)

@@ -3,13 +3,16 @@ import dataclasses
 import numpy as np
 
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.methods.incumbent import N_EQUAL, N_SEARCHED, incumbent, on_plateau
+from law_ray.methods.incumbent import incumbent, on_plateau
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.permutations import sample
 from tests.oracles.contexts import context_of
 
 N_ITEMS = 8
-ENOUGH = N_SEARCHED * N_ITEMS
+ENOUGH = 8 * N_ITEMS
+"""Evaluations near a point after which its surroundings count as searched: eight per item."""
+N_EQUAL = 10
+"""With more values as good as the best it lies on a plateau."""
 
 
 def around(centre, count, rng):
@@ -63,6 +66,12 @@ def test_points_near_a_centre_that_was_searched_enough_are_passed_over():
     points = [FIRST, *around(FIRST, ENOUGH, rng), SECOND]
     context = context_with(points, [0.0, *rng.uniform(0.1, 0.2, ENOUGH), 9.0])
     assert incumbent(context) == len(points) - 1
+
+
+def test_a_point_that_was_passed_over_is_no_incumbent_though_it_has_the_value_of_one():
+    near_the_first = around(FIRST, 1, np.random.default_rng(3))
+    assert incumbent(searched(ENOUGH, near_the_first, [1.0])) == 1
+    assert incumbent(searched(ENOUGH, SECOND[None][:, ::-1], [1.0])) == 2 + ENOUGH  # which is near neither
 
 
 def test_where_everything_was_searched_enough_it_is_the_best_point():

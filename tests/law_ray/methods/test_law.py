@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from law_ray.acquisition.functions import optimum_estimate
+from law_ray.acquisition.landscape import Landscape
+from law_ray.acquisition.local_search import climb
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.methods import greedy, law
 from law_ray.methods.registry import METHODS
@@ -12,6 +14,8 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import enumerate_all, sample
 from tests.oracles.contexts import context_of
+from tests.oracles.orderings import known_of
+from tests.oracles.plain_law import neighbours
 from tests.oracles.problems import Problem, assert_greedy, smooth_process
 
 
@@ -189,11 +193,49 @@ def test_a_batch_from_the_pool_is_as_good_as_one_searched_point_by_point(n, prio
     assert np.mean(pooled) >= np.mean(searched) - 0.01
 
 
-WITHIN = {
-    "tiers": (11, [(a, b) for a in range(4) for b in range(4, 11)]),
-    "a relation": (11, [(0, 1), (2, 1), (2, 3), (3, 4), (5, 4), (7, 8)]),
-    "fixed": (11, [(0, 1), (2, 1), (2, 3), (6, 0)], {5: 4, 7: 0}),
-}
+@pytest.mark.parametrize("constant", ["a single ordering", "equal values"])
+def test_law_ucb_of_orderings_that_are_all_alike_divides_by_no_zero(constant):
+    single = constant == "a single ordering"
+    constraints = Constraints(9, [(i, i + 1) for i in range(8)]) if single else Constraints(4)
+    X = sample(constraints.n_items, 5, np.random.default_rng(0))
+    process = GaussianProcess(X, np.arange(5.0), DistanceHyperparameters(1.0 if single else 1e-30, 1.0, 0.1, 0.0))
+    context = context_of(process, excluded=Exclusions(), constraints=constraints)
+    with np.errstate(all="raise", under="ignore"):
+        batch = law.law_ucb(context, 1 if single else 3)
+    assert len(np.unique(batch, axis=0)) == (1 if single else 3)
+
+
+def test_points_that_climb_to_one_maximum_in_the_end_stay_apart():
+    """Without exclusions among them, all would end at the maximum of this value, which disregards the batch."""
+    process, excluded = smooth_process(9, 30), Exclusions()
+
+    def gains(given_batch):
+        return Landscape(process, given_batch, lambda mean, variance, given: -mean)
+
+    (top, *_), _ = climb(gains(process), process.X, Exclusions(), Constraints(9))
+    points = [top, *neighbours(top)[:5]]
+    for point in points:
+        excluded.add(point)
+    refined = law._refined(points, process, gains, excluded, Constraints(9))
+    assert len({tuple(point.tolist()) for point in refined}) == 6
+    assert all(point in excluded for point in refined)
+    assert len(excluded) == 6  # each point left its old place free
+    for point in refined:
+        free = [p for p in neighbours(point) if p not in excluded]
+        assert process.predict(np.array(free))[0].min() >= process.predict(point[None])[0][0] - 1e-9
+
+
+def test_a_pooled_batch_has_no_point_twice_where_few_keys_are_left():
+    """Twelve points of 13 keys, so that points often climb onto one another's keys."""
+    process = smooth_process(13, 30)
+    for seed in range(3):
+        excluded = Exclusions(lambda p: int(p[0]), process.X[:1])
+        batch = law.law_est(context_of(process, -2.0, excluded, seed=seed), 12)
+        assert len(set(batch[:, 0].tolist())) == 12
+        assert process.X[0, 0] not in batch[:, 0]
+
+
+WITHIN = known_of(11)
 within = pytest.mark.parametrize("known", WITHIN.values(), ids=WITHIN)
 
 

@@ -60,6 +60,14 @@ def test_of_many_points_a_random_part_is_used_in_order(monkeypatch):
     assert len(rows) == 20
     for found, all_of_it in zip(part, whole, strict=True):
         np.testing.assert_array_equal(found, all_of_it[rows])
+    drawn = [standardized_part(X, y, errors, np.random.default_rng(seed))[1] for seed in range(200)]
+    counts = np.sum([np.isin(whole[1], each) for each in drawn], axis=0)
+    assert np.abs(counts - 80).max() < 5 * np.sqrt(200 * 0.4 * 0.6)  # each of the 50 points is in 20 / 50 of the parts
+
+
+def test_a_part_has_five_hundred_points():
+    X, y = sample(7, 501, np.random.default_rng(0)), np.arange(501.0)
+    assert [len(standardized_part(X[:n], y[:n], None, np.random.default_rng(0))[1]) for n in (500, 501)] == [500, 500]
 
 
 def test_the_largest_density_of_all_starts_is_found_within_the_bounds():

@@ -174,6 +174,43 @@ def test_a_fit_continues_from_the_previous_one_and_costs_fewer_evaluations(monke
     assert again.components.keys() == previous.components.keys()
 
 
+def starts_of_fits(monkeypatch):
+    """Return a list that gets, for each fit, how many steps it may make from each of its starts."""
+    found = []
+
+    def spy(density, n, bounds, starts, original=fit_additive.maximised):
+        found.append([steps for _, steps in starts])
+        return original(density, n, bounds, [(start, 1) for start, _ in starts])
+
+    monkeypatch.setattr(fit_additive, "maximised", spy)
+    return found
+
+
+def test_up_to_150_points_each_fit_also_starts_afresh_and_with_more_every_fifth_one(monkeypatch):
+    X, y = sample(9, 151, np.random.default_rng(0)), np.random.default_rng(1).normal(size=151)
+    previous = fit(X[:20], y[:20], np.random.default_rng(0))
+    monkeypatch.setattr(evidence, "N_FIT", 10)  # quick
+    found = starts_of_fits(monkeypatch)
+    for n in (150, 151):
+        for seed in range(40):
+            fit(X[:n], y[:n], np.random.default_rng(seed), previous)
+    both, continued = [40, 10], [10]
+    assert found[:40] == [both] * 40
+    assert all(each in (both, continued) for each in found[40:])
+    assert 2 <= found[40:].count(both) <= 16  # of 40, 8 are expected
+    fit(X, y, np.random.default_rng(0))
+    assert found[-1] == [40]
+
+
+def test_a_component_without_weight_comes_back_where_the_data_ask_for_it():
+    """From the previous fit alone it would not: there its weight does not change."""
+    X, y = drawn("adjacency", n=80)
+    previous = AdditiveHyperparameters({"position": [1.0, 0.3]}, 0.1, 0.0)
+    found = fit(X, y, np.random.default_rng(0), previous)
+    shares = {component: own[0] + sum(own[2:]) for component, own in found.components.items()}
+    assert max(shares, key=shares.get) == "adjacency"
+
+
 def test_more_points_than_n_fit_are_fitted_in_part(monkeypatch):
     monkeypatch.setattr(evidence, "N_FIT", 60)
     sizes = []

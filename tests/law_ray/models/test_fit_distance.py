@@ -5,10 +5,19 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
-from law_ray.kernels.distance import KERNELS, DistanceHyperparameters, position_distances, positions_of
+from law_ray.kernels.distance import KERNELS, DistanceHyperparameters, position_distances
+from law_ray.models import fit_distance
 from law_ray.models.fit_distance import LOWER, UPPER, fit, log_marginal_likelihood
 from law_ray.models.standardize import Standardization
-from tests.oracles.gaussian_process import assignment_values, log_density, position_covariance, shuffles, standardized
+from tests.oracles.gaussian_process import (
+    assignment_values,
+    between,
+    log_density,
+    position_covariance,
+    shuffles,
+    standardized,
+    two_modes,
+)
 
 
 def evidence_problem(seed, with_known_noise):
@@ -137,20 +146,57 @@ def test_fit_stays_within_the_box(name):
     assert np.all(logs <= UPPER + 1e-9)
 
 
-def two_modes():
-    """Return points and values whose evidence has two modes, of which random starts often miss the better one."""
-    rng = np.random.default_rng(64)
-    n_items, count = int(rng.integers(4, 9)), int(rng.integers(3, 30))
-    X = rng.permuted(np.tile(np.arange(n_items), (count, 1)), axis=1)
-    return X, rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
-
-
 def test_fit_is_never_less_likely_than_the_previous_one():
     X, y = two_modes()
     previous = max((fit(X, y, np.random.default_rng(seed)) for seed in range(8)), key=lambda h: log_density(h, X, y))
     for seed in range(12):
         found = fit(X, y, np.random.default_rng(seed), previous)
         assert log_density(found, X, y) >= log_density(previous, X, y) - 1e-6
+
+
+def test_many_points_are_screened_by_a_random_part_whose_noise_is_its_own(monkeypatch):
+    """The part's distances, values and known noise belong to the same points: the noise is made of the values."""
+    monkeypatch.setattr(fit_distance, "N_SCREENED", 10)
+    X, screened = shuffles(7, 25, 1), []
+    y = assignment_values(X, 2)
+    errors = np.exp((y - y.mean()) / 20.0)
+
+    def spy(parameters, distances, y, n_items, known_noise, kernel, original=log_marginal_likelihood):
+        if len(y) == 10:
+            screened.append((distances, y, known_noise))
+        return original(parameters, distances, y, n_items, known_noise, kernel)
+
+    monkeypatch.setattr(fit_distance, "log_marginal_likelihood", spy)
+    parts = []
+    for seed in range(4):
+        fit(X, y, np.random.default_rng(seed), None, errors)
+        distances, z, known_noise = screened[-1]
+        ids = [int(np.flatnonzero(np.isclose(standardized(y), each))[0]) for each in z]
+        np.testing.assert_allclose(known_noise, (errors[ids] / y.std()) ** 2)
+        np.testing.assert_array_equal(distances, position_distances(X[ids], X[ids]))
+        parts.append(tuple(ids))
+    assert len(set(parts)) == 4
+
+
+@pytest.mark.parametrize("n_screened", [4, 160])
+def test_fit_starts_from_the_previous_one_too(n_screened, monkeypatch):
+    """Also when the other starts are screened; 160 is the number of points up to which none are."""
+    starts = []
+
+    def spy(density, n, bounds, given, original=fit_distance.maximised):
+        starts.append(np.exp([start for start, _ in given]))
+        return original(density, n, bounds, given)
+
+    assert fit_distance.N_SCREENED == 160
+    monkeypatch.setattr(fit_distance, "N_SCREENED", n_screened)
+    monkeypatch.setattr(fit_distance, "maximised", spy)
+    X, y = shuffles(7, 20, 1), assignment_values(shuffles(7, 20, 1), 2)
+    previous = DistanceHyperparameters(0.123, 4.56, 0.0789, 0.0)
+    fit(X, y, np.random.default_rng(0), previous)
+    np.testing.assert_allclose(starts[-1][-1 if n_screened == 4 else 0], [0.123, 4.56, 0.0789])
+    assert [len(each) for each in starts] == ([5, 2] if n_screened == 4 else [5])
+    fit(X, y, np.random.default_rng(0))
+    assert len(starts[-1]) == (1 if n_screened == 4 else 4)
 
 
 def test_fit_does_not_depend_on_the_unit_of_the_values():
@@ -175,10 +221,6 @@ def test_fit_finds_the_better_mode():
 
 
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-
-
-def between(kernel, X1, X2):
-    return kernel.distances(positions_of(X1), positions_of(X2))
 
 
 @each_kernel

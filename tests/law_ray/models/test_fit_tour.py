@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from law_ray.kernels.tour import TourHyperparameters
 from law_ray.models import evidence, fit_additive, fit_tour
 from law_ray.models.fit_tour import DEVIATION, LEAST_NOISE, LEAST_WEIGHT, TourEvidence
 from law_ray.models.gp import GaussianProcess
@@ -83,6 +84,19 @@ def test_a_fit_continues_from_the_previous_one_and_is_no_worse():
     evidence = TourEvidence(X, z, np.zeros(60))
     assert evidence(evidence.pack(again))[0] >= evidence(evidence.pack(first))[0] - 1e-6
     assert again.noise >= LEAST_NOISE * (1 - 1e-9)
+
+
+def test_only_a_fresh_fit_starts_from_random_vectors_beside_the_previous_fit():
+    X, y = tours(n_items=8, n=30)
+    previous = fit_tour.fit(X, y, np.random.default_rng(0))
+    assert previous.to_record() == fit_tour.fit(X, y, np.random.default_rng(0), None, None, fresh=False).to_record()
+    continued = [fit_tour.fit(X, y, np.random.default_rng(seed), previous, None, False) for seed in (1, 2)]
+    assert continued[0] == continued[1]
+    far = TourHyperparameters([1e-6, 1e-6], np.zeros((8, 3)).tolist(), 1.0, 0.0)  # from which no fit gets away
+    z = (y - y.mean()) / y.std()
+    density = TourEvidence(X, z, np.zeros(30))
+    stuck, fresh = (fit_tour.fit(X, y, np.random.default_rng(1), far, None, each) for each in (False, True))
+    assert density(density.pack(fresh))[0] > density(density.pack(stuck))[0] + 10.0
 
 
 def test_a_fit_depends_on_its_seed_alone_and_uses_a_part_of_many_points(monkeypatch):

@@ -4,11 +4,12 @@ import itertools
 import numpy as np
 import pytest
 
-from law_ray.kernels.distance import KERNELS, DistanceHyperparameters, positions_of
+from law_ray.kernels.distance import KERNELS, DistanceHyperparameters
 from law_ray.models.fit_distance import fit
 from law_ray.models.gp import GaussianProcess
 from tests.oracles.gaussian_process import (
     assignment_values,
+    between,
     direct_posterior,
     position_covariance,
     shuffles,
@@ -92,6 +93,17 @@ def test_conditioning_leaves_the_original_as_it_was(data):
     np.testing.assert_equal((process.predict(Z), process.posterior(Z, Z), process.X), before)
 
 
+def test_the_weights_of_the_mean_are_those_of_the_process_itself(data):
+    """They are kept once they were computed, but neither for a process given more points, nor for the prior."""
+    X, y, Z = data
+    process = GaussianProcess(X, y, H)
+    for _ in range(2):
+        for each in (process, process.condition(Z[:3], y[:3]), process.condition(Z[:3]), process.prior()):
+            mean = H.mean + each.mean_weights @ each.kernel(each.X, Z)
+            np.testing.assert_allclose(mean, each.predict(Z)[0], atol=1e-11)
+    assert process.prior().mean_weights.shape == (0,)
+
+
 def test_first_rows_of_the_whitened_points_give_the_posterior_before_conditioning(data):
     X, y, Z = data
     process = GaussianProcess(X, y, H)
@@ -152,10 +164,6 @@ def test_repeated_permutations_average_their_values():
 
 
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-
-
-def between(kernel, X1, X2):
-    return kernel.distances(positions_of(X1), positions_of(X2))
 
 
 def prior_of(kernel, X1, X2):

@@ -9,17 +9,17 @@ from law_ray.acquisition.landscape import Landscape
 from law_ray.acquisition.local_search import climb
 from law_ray.errors import UsedUpError
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.kernels.distance import POSITION_KERNEL, DistanceHyperparameters
+from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.methods import mace
-from law_ray.methods.baselines import ALL_NEIGHBOURS
 from law_ray.methods.registry import METHODS
 from law_ray.models import prior_mean
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.prior_mean import PriorMean
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
-from law_ray.space.permutations import invert, sample, swap_neighbours
-from tests.oracles.orderings import everything
+from law_ray.space.permutations import invert, sample
+from tests.oracles.orderings import everything, moved
+from tests.oracles.plain_law import neighbours
 
 N_ITEMS = 9
 COSTS = np.random.default_rng(5).normal(50.0, 9.0, size=(N_ITEMS, N_ITEMS))
@@ -97,11 +97,11 @@ def test_the_process_is_that_of_what_the_prior_mean_leaves(model):
     in_units = process.standardize(raw)
     np.testing.assert_allclose(predicted, in_units, atol=1e-9)
     np.testing.assert_array_equal(variance, plain.predict(Z)[1])
-    given = process.condition(Z, objective(Z))
-    np.testing.assert_allclose(given.predict(Z)[0], process.standardize(objective(Z)), atol=0.6)
-    np.testing.assert_allclose(
-        given._whitened_y[len(X) :], plain.condition(Z, objective(Z) - 2.5 * proxy(Z))._whitened_y[len(X) :]
-    )
+    given, plain = process.condition(Z, objective(Z)), plain.condition(Z, objective(Z) - 2.5 * proxy(Z))
+    others = sample(N_ITEMS, 20, np.random.default_rng(10))
+    raw = plain.standardize.inverse(plain.predict(others)[0]) + 2.5 * proxy(others)
+    np.testing.assert_allclose(given.predict(others)[0], given.standardize(raw), atol=1e-9)
+    assert np.abs(given.predict(others)[0] - process.predict(others)[0]).max() > 0.01
 
 
 @each_model
@@ -115,15 +115,10 @@ def test_a_climb_ends_where_no_neighbour_is_better_by_direct_prediction(model, b
     ends, values = climb(landscape, starts, Exclusions(None, X), constraints)
     mean, variance = process.predict(ends)
     np.testing.assert_allclose(values, np.sqrt(variance) - mean, atol=1e-8)
-    moves = landscape_moves(ends[0], model)
+    moves = neighbours(ends[0]) if model is H else moved(ends[0])
     moves = np.array([m for m in moves[constraints.allows(moves)] if m not in Exclusions(None, X)])
     mean, variance = process.predict(moves)
     assert (np.sqrt(variance) - mean).max() <= values[0] + 1e-8
-
-
-def landscape_moves(permutation, model):
-    types = (swap_neighbours,) if model.kernel is POSITION_KERNEL else ALL_NEIGHBOURS
-    return np.concatenate([neighbours_of(permutation[None])[0] for neighbours_of in types])
 
 
 def asked(method, size=5, n_init=15, **options):
@@ -134,16 +129,21 @@ def asked(method, size=5, n_init=15, **options):
     return optimizer, optimizer.ask(size)
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m not in ("ga", "random") and "local" not in m])
-@pytest.mark.parametrize("maximize", [False, True])
-def test_the_first_batch_of_every_model_begins_near_the_proxys_optimum(method, maximize, monkeypatch):
-    """Of 15 values the weight is known well enough; without the proxy the batch is far worse."""
+@pytest.mark.parametrize(
+    ("method", "maximize"),
+    [("law-est", True), *((m, False) for m in METHODS if m not in ("ga", "random") and "local" not in m)],
+)
+def test_the_first_batch_of_every_model_reaches_a_value_near_the_optimum_as_it_does_not_without_the_proxy(
+    method, maximize, monkeypatch
+):
+    """Of 15 values the weight is known well enough for one of the five best of 100,000 random permutations."""
     monkeypatch.setattr(mace, "N_GENERATIONS", 10)  # quick, and enough here
     sign = -1.0 if maximize else 1.0
     _, with_proxy = asked(method, maximize=maximize, prior_mean=lambda p: sign * proxy(p))
     _, without = asked(method, maximize=maximize)
     best = [min(objective(trial.permutation[None])[0] for trial in batch) for batch in (with_proxy, without)]
-    assert best[0] < best[1] or best[0] < everywhere()[100]
+    assert best[0] < everywhere()[5]
+    assert best[0] < best[1]
 
 
 @functools.cache

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from law_ray.models.standardize import Standardization
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20).filter(lambda values: np.std(values) > 1e-3))
-@settings(deadline=None)
 def test_standardized_values_have_mean_zero_and_variance_one_and_can_be_reverted(values):
     y = np.array(values)
     standardize = Standardization.of(y)

@@ -240,6 +240,13 @@ def test_a_default_folder_is_always_a_new_one(tmp_path):
     assert first.name.startswith("nml-sachs-seed3-")
 
 
+def test_a_default_folder_can_be_made_whatever_the_objective_is_called(tmp_path):
+    for name in ("山" * 10_000, "../../up", "a/b\n\0c", ""):
+        folder = folder_for(name, 3, tmp_path)
+        folder.mkdir()
+        assert folder.parent == tmp_path
+
+
 @pytest.mark.parametrize("limit", [3, 17, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (9, 22))])
 def test_asynchronous_proposals_follow_from_the_journal_before_them(tmp_path, limit):
     run = started(tmp_path / "run", ASYNC)
@@ -274,6 +281,27 @@ def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_und
         run.enter(trial.id, Outcome(1.0))
     assert [trial.round for trial in run.refill(4)] == [2]
     assert [trial.round for trial in run.refill(8)] == [2, 2, 2, 2]  # nodes have joined; the round grows with them
+
+
+def test_a_round_gets_no_more_points_than_it_lacks_however_many_slots_are_free(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async"))
+    initial = run.refill(4)
+    for trial in initial[:9]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [1, 1, 1]  # one of the initial design is still under way
+    for trial in run.pending[:2]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [1]  # its fourth and last
+    assert [trial.round for trial in run.refill(4)] == [2]
+    assert run.refill(4) == []
+
+
+def test_a_run_can_be_extended_more_than_once_and_a_resume_without_a_budget_keeps_it(tmp_path):
+    started(tmp_path / "run").journal.close()
+    for given, budget in ((47, 47), (None, 47), (60, 60), (None, 60)):
+        run = ActiveRun.resume(tmp_path / "run", given)
+        assert run.settings.evals == Run.load(tmp_path / "run").settings.evals == budget
+        run.journal.close()
 
 
 def test_patience_in_asynchronous_mode_counts_rounds_that_have_ended_and_lets_the_rest_end(tmp_path):

@@ -1,4 +1,6 @@
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -183,8 +185,66 @@ def test_parts_are_of_the_slowest_worker_and_their_prints_are_put_together():
     assert "in looked_up" in failed.traceback
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), ZeroDivisionError(), OSError("no disk")])
+def test_parts_that_cannot_be_combined_fail_their_trial_alone(error):
+    class Broken:
+        def combine(self, values):
+            raise error
+
+    outcome = combine(Broken(), [Part(1.0, 2.0, worker="a/1"), Part(2.0, 3.0, worker="b/2")])
+    assert outcome.reason.startswith(type(error).__name__)
+    assert (outcome.seconds, outcome.worker) == (3.0, "b/2")
+    nonsense = combine(Halves(), [Part(math.inf, 1.0)])
+    assert nonsense.reason == "returned inf, not finite"
+
+
+def test_parts_are_combined_in_their_order():
+    class Listed:
+        def combine(self, values):
+            return sum(10**place * value for place, value in enumerate(values))
+
+    assert combine(Listed(), [Part(1, 1.0), Part(2, 3.0), Part(3, 2.0)]).value == 321.0
+
+
 def test_a_part_that_fails_is_the_outcome():
     parts = [Part(1.0, 2.0, worker="a/1"), Part(None, 1.0, "broken", "Traceback", "b/2", "two\n")]
     outcome = combine(Halves(), parts)
     assert outcome[2:] == (2.0, "broken", "Traceback", "b/2", 1, "two\n")
     assert math.isnan(outcome.value)
+
+
+@pytest.mark.parametrize("number", [Decimal(3), Fraction(3), True + 2, np.True_ + np.int8(2)])
+def test_numbers_of_other_kinds_are_values_too(number):
+    assert (outcome_of(number).value, outcome_of((number, number))[:2]) == (3.0, (3.0, 3.0))
+
+
+def test_a_number_too_large_for_a_float_is_not_finite():
+    assert outcome_of(10**400).reason.endswith("not finite")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit, SystemExit, OverflowError])
+def test_whatever_the_objective_its_error_or_its_number_raises_fails_alone(error):
+    def raising(*_):
+        raise error("so")
+
+    shy = type("Shy", (Exception,), {"__str__": raising})
+    odd = type("Odd", (float,), {"__float__": raising, "__repr__": raising})
+
+    def raises_shy(permutation):
+        raise shy
+
+    for objective, reason in (
+        (raising, f"{error.__name__}: so ("),
+        (raises_shy, "Shy: it cannot be shown ("),
+        (lambda permutation: odd(1), "returned a Odd, not "),
+    ):
+        assert evaluate(objective, PERMUTATION, np.random.default_rng(0)).reason.startswith(reason)
+
+
+def test_a_reason_is_one_line_that_any_terminal_can_show():
+    def raises(permutation):
+        raise ValueError("a\x1b[2J\ud800\x00\r\nb")
+
+    outcome = evaluate(raises, PERMUTATION, np.random.default_rng(0))
+    assert outcome.reason.startswith("ValueError: a [2J    b (")
+    assert (outcome.reason + outcome.traceback).encode()

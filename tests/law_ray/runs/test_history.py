@@ -130,6 +130,13 @@ def test_the_orderings_are_also_given_by_the_names_in_the_journal(tmp_path):
     assert noisy(["too", "few"]).item_names is None
 
 
+def test_no_spreadsheet_computes_an_ordering_whose_first_item_is_a_formula(tmp_path):
+    with noisy(["=1+1", "+2", "@a", "plain"]).to_csv(tmp_path / "a.csv").open(newline="") as file:
+        orderings = [row["ordering"] for row in csv.DictReader(file)]
+    assert orderings[:2] == ["'=1+1, +2, @a, plain", "'+2, =1+1, @a, plain"]
+    assert orderings[3] == "plain, @a, +2, =1+1"
+
+
 def test_the_file_is_in_the_run_folder_by_default_and_one_that_cannot_be_written_is_refused(tmp_path):
     run = started(tmp_path / "run", SETTINGS)
     run.enter(run.ask(4)[0].id, Outcome(1.0))

@@ -1,11 +1,14 @@
 import json
 import multiprocessing
+import os
+import shutil
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from law_ray.errors import InputError
+from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
 from law_ray.runs.journal import NAME, Journal
 
@@ -40,16 +43,125 @@ def test_a_journal_cut_anywhere_keeps_exactly_its_whole_records_and_can_be_conti
             log.append({"type": "tell", "id": 9})
         lines = path.read_bytes().splitlines()
         assert len(lines) == whole + 1
-        assert json.loads(lines[-1]) == {"type": "tell", "id": 9}
+        assert journal.read(folder)[-1] == {"type": "tell", "id": 9}
 
 
-def test_damage_before_the_last_line_is_refused_with_its_line_number(folder):
-    lines = (folder / NAME).read_bytes().splitlines(keepends=True)
-    lines[1] = b'{"type": "tell", "id"\n'
-    (folder / NAME).write_bytes(b"".join(lines))
-    with pytest.raises(InputError, match="line 2 of 4"):
+def test_any_changed_byte_is_refused_with_its_line_number_and_what_to_keep(folder):
+    content = (folder / NAME).read_bytes()
+    second = content.index(b"\n") + 1
+    for position in range(second, len(content) - 1):  # without the last newline, the last line counts as torn
+        for bit in (1, 2, 16):
+            changed = content[position] ^ bit
+            (folder / NAME).write_bytes(content[:position] + bytes([changed]) + content[position + 1 :])
+            line = content[:position].count(b"\n") + 1
+            for opened in (journal.read, Journal):
+                with pytest.raises(InputError, match=rf"line {line} of \d .*\(head -n {line - 1}\), and resume"):
+                    opened(folder)
+
+
+def test_a_changed_first_line_is_told_apart_from_another_kind_of_file(folder):
+    content = (folder / NAME).read_bytes()
+    (folder / NAME).write_bytes(content.replace(b'"name": "f"', b'"name": "g"'))
+    with pytest.raises(InputError, match="is damaged: its first line"):
         journal.read(folder)
-    with pytest.raises(InputError, match="line 2 of 4"):
+
+
+DAMAGES = {
+    "doubled": lambda a, b, c, d: [a, b, b, c, d],
+    "doubled at the end": lambda a, b, c, d: [a, b, c, d, d],
+    "missing": lambda a, b, c, d: [a, c, d],
+    "swapped": lambda a, b, c, d: [a, c, b, d],
+    "two journals in one": lambda *lines: [*lines, *lines],
+    "a line of somebody else": lambda a, b, c, d: [a, b, b'{"type": "tell", "id": 7}\n', c, d],
+    "an empty line": lambda a, b, c, d: [a, b, b"\n", c, d],
+    "nested too deeply": lambda a, b, c, d: [a, b"[" * 100_000 + b"]" * 100_000 + b"\n", b],
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_lines_that_are_not_those_that_were_written_in_this_order_are_refused(folder, how):
+    lines = (folder / NAME).read_bytes().splitlines(keepends=True)
+    (folder / NAME).write_bytes(b"".join(DAMAGES[how](*lines)))
+    with pytest.raises(InputError, match=r"is damaged: line \d of"):
+        journal.read(folder)
+
+
+def test_what_is_kept_of_a_damaged_journal_can_be_continued(folder):
+    lines = (folder / NAME).read_bytes().splitlines(keepends=True)
+    (folder / NAME).write_bytes(b"".join(lines[:2]))  # head -n 2
+    with Journal(folder) as log:
+        log.append({"type": "tell", "id": 9})
+    assert [record.get("id") for record in journal.read(folder)] == [None, 0, 9]
+
+
+def test_a_journal_without_checksums_as_older_versions_wrote_it_is_read_and_continued_with_them(folder):
+    records = journal.read(folder)
+    (folder / NAME).write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert journal.read(folder) == records
+    with Journal(folder) as log:
+        log.append({"type": "tell", "id": 9})
+        log.append({"type": "tell", "id": 10})
+    assert len(journal.read(folder)) == 6
+    content = (folder / NAME).read_bytes()
+    (folder / NAME).write_bytes(content.replace(b'"id": 9', b'"id": 8'))
+    with pytest.raises(InputError, match="line 5 of 6"):
+        journal.read(folder)
+
+
+def test_lines_that_end_as_on_windows_are_read(folder):
+    records = journal.read(folder)
+    (folder / NAME).write_bytes((folder / NAME).read_bytes().replace(b"\n", b"\r\n"))
+    assert journal.read(folder) == records
+
+
+def test_a_journal_that_is_deleted_while_a_run_writes_it_is_written_again_and_ends_the_run(folder):
+    with Journal(folder) as log:
+        shutil.rmtree(folder)
+        with pytest.raises(RunError, match="was deleted while the run went on"):
+            log.append({"type": "tell", "id": 9})
+    assert [record.get("id") for record in journal.read(folder)] == [None, 0, 1, 2, 9]
+    Journal(folder).close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_journal_that_is_moved_while_a_run_writes_it_takes_the_last_record_along_and_ends_the_run(folder, replaced):
+    with Journal(folder) as log:
+        folder.rename(folder.with_name("moved"))
+        if replaced:
+            shutil.copytree(folder.with_name("moved"), folder)
+        with pytest.raises(RunError, match="was moved or replaced while the run went on"):
+            log.append({"type": "tell", "id": 9})
+    assert journal.read(folder.with_name("moved"))[-1]["id"] == 9
+    assert folder.exists() == replaced  # nothing new came there
+    assert not replaced or len(journal.read(folder)) == 4
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(36, "File name too long")])
+def test_a_folder_that_cannot_be_looked_into_is_refused_in_one_line(folder, monkeypatch, error):
+    def refuse(self, **options):
+        raise error
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    for use in (journal.read, Journal, journal.check_free):
+        with pytest.raises(InputError, match=rf"cannot \w+ .*{folder}.*\({error.strerror}\): "):
+            use(folder)
+
+
+def test_a_journal_that_may_be_read_but_not_written_is_refused_by_who_would_write_it(folder, monkeypatch):
+    def as_on_a_read_only_disk(path, mode, **options):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("builtins.open", as_on_a_read_only_disk)
+    with pytest.raises(InputError, match=r"cannot write .*journal.jsonl \(Read-only file system\)"):
+        Journal(folder)
+
+
+def test_a_file_system_without_locks_is_refused(folder, monkeypatch):
+    def flock(file, how):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(journal.fcntl, "flock", flock)
+    with pytest.raises(InputError, match=r"cannot be locked \(No locks available\)"):
         Journal(folder)
 
 
@@ -107,6 +219,66 @@ def test_a_record_with_a_number_json_does_not_know_is_never_written(folder):
     with Journal(folder) as log, pytest.raises(ValueError, match="not JSON compliant"):
         log.append({"type": "tell", "value": float("nan")})
     assert len(journal.read(folder)) == 4
+
+
+def test_a_record_is_on_disk_before_append_returns(folder, monkeypatch):
+    """When the file is synchronised, the whole record has been written, and nothing is buffered."""
+    synchronised, path = [], folder / NAME
+
+    def spy(file, original=os.fsync):
+        original(file)
+        assert os.fstat(file).st_ino == path.stat().st_ino
+        synchronised.append(path.read_bytes())
+
+    monkeypatch.setattr(journal.os, "fsync", spy)
+    with Journal(folder) as log:
+        for i in range(2):
+            log.append({"type": "tell", "id": 10 + i})
+            assert len(synchronised) == i + 1
+            assert synchronised[i] == path.read_bytes()
+            assert json.loads(synchronised[i].splitlines()[-1])["id"] == 10 + i
+
+
+class Piecemeal:
+    """A file of which each write takes at most seven bytes, as a file system may."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, content):
+        return self.file.write(content[:7])
+
+
+def test_a_record_that_the_file_system_takes_in_pieces_is_written_whole(folder):
+    with Journal(folder) as log:
+        log._file = Piecemeal(log._file)
+        log.append({"type": "tell", "id": 9, "value": 0.5})
+        log.append({"type": "tell", "id": 10, "value": 1.5})
+    assert [record["id"] for record in journal.read(folder)[-2:]] == [9, 10]
+
+
+class Full(Piecemeal):
+    """A file on a disk that is full after seven bytes."""
+
+    def write(self, content):
+        if self.file.tell() >= self.limit:
+            raise OSError(28, "No space left on device")
+        return super().write(content)
+
+
+def test_a_record_that_does_not_fit_on_the_disk_ends_the_run_and_those_before_it_are_kept(folder):
+    with Journal(folder) as log:
+        log._file = Full(log._file)
+        log._file.limit = log._file.tell() + 7
+        with pytest.raises(RunError, match="cannot be written \\(No space left on device\\): correct that"):
+            log.append({"type": "tell", "id": 9})
+    assert len(journal.read(folder)) == 4
+    with Journal(folder) as log:
+        log.append({"type": "tell", "id": 9})
+    assert len(journal.read(folder)) == 5
 
 
 def test_a_journal_is_waited_for_until_its_process_lets_go_of_it(tmp_path):

@@ -201,6 +201,7 @@ def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(
         "launch": "one",
         "prior_mean": False,
         "noisy": False,
+        "tells_more": False,
         "item_names": None,
     }
     monkeypatch.chdir(tmp_path)
@@ -321,3 +322,32 @@ def test_the_last_explanation_is_computed_once():
     assert Counting.calls == 1
     assert box.explain(TRIAL, 2)["draw"] != first["draw"]
     assert Counting.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["a", "b"], "give a list of 3 names"),
+        (7, "item_names is '7': give a list of 3 names"),
+        (["a", "b", "a"], "item_names has 'a' more than once"),
+        (["a", "b", "\ud800"], "which no file can hold"),
+    ],
+)
+def test_names_that_are_not_one_for_each_item_are_refused(names, says):
+    def named(permutation):
+        return 0.0
+
+    named.item_names = names
+    with pytest.raises(InputError, match=says):
+        BlackBox(named).n_items(3)
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "c"], ("<b>", "\u202e", "x" * 10_000), [1, 2, 3], np.array(["a", "b", "c"])]
+)
+def test_names_of_any_kind_are_taken(names):
+    def named(permutation):
+        return 0.0
+
+    named.item_names = names
+    assert BlackBox(named).n_items(3) == 3

@@ -1,10 +1,12 @@
 """A run that is read from its journal: by anyone, at any time, without Ray, and without fitting anything."""
 
 import dataclasses
+import itertools
 import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ from law_ray.runs.evaluation import Outcome
 from law_ray.runs.reevaluation import Repeat
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
-from tests.law_ray.runs.working import OBJECTIVE, displacement, started, work
+from tests.law_ray.runs.working import OBJECTIVE, comparable, displacement, started, work
 
 FIRST_VERSION = Path(__file__).parent / "data" / "journal-v1"
 QUICK = Settings(n_items=8, evals=20, batch_size=5, n_init=10, method="random")
@@ -257,15 +259,14 @@ def test_the_page_and_figures_for_papers_go_where_they_are_wanted(tmp_path):
     assert read.write_page(tmp_path / "page.html", displacement).stat().st_size > 100_000
 
 
-@pytest.mark.parametrize(
-    "plot", ["convergence", "precedence", "neighbours", "positions", "rounds", "predictions", "time_line"]
-)
-def test_plots_are_figures_of_plotly(tmp_path, plot):
+def test_plots_are_figures_of_plotly(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est"))
     work(run)
-    figure = getattr(law_ray.load(tmp_path / "run"), f"plot_{plot}")()
-    assert type(figure).__name__ == "Figure"
-    assert len(figure.data) > 0
+    read = law_ray.load(tmp_path / "run")
+    for plot in ("convergence", "precedence", "neighbours", "positions", "rounds", "predictions", "time_line"):
+        figure = getattr(read, f"plot_{plot}")()
+        assert type(figure).__name__ == "Figure", plot
+        assert len(figure.data) > 0, plot
 
 
 def test_what_cannot_be_drawn_yet_is_refused(tmp_path):
@@ -290,3 +291,71 @@ def test_a_run_tells_why_it_ended_until_it_is_resumed(tmp_path):
     run.journal.close()
     again = ActiveRun.resume(tmp_path, evals=30)
     assert again.end_reason == ""
+
+
+WRONG = {
+    "asked twice": [asked(*ORDERINGS), asked(*ORDERINGS)],
+    "told twice": [asked(*ORDERINGS), told(1, 3.0), told(1, 3.0)],
+    "told before it is asked": [told(0, 3.0), asked(*ORDERINGS)],
+    "a run within the run": [asked(*ORDERINGS), header()],
+    "of a newer version": [asked(*ORDERINGS), {"type": "thought", "time": 103.0}],
+    "without its keys": [asked(*ORDERINGS), {"type": "tell"}],
+    "of other types": [asked(*ORDERINGS), told(0, "low"), told([1], 1.0)],
+    "no ordering": [asked([0, 0, 2, 3, 4, 5, 6, 7])],
+    "no number": [asked(*ORDERINGS), told(0, math.nan)],
+}
+"""What a journal without checksums may hold after its first line."""
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_records_that_make_no_run_are_refused_by_their_line(tmp_path, what):
+    lines = [json.dumps(record) + "\n" for record in [header(), *WRONG[what]]]
+    (tmp_path / "journal.jsonl").write_text("".join(lines))
+    with pytest.raises(InputError, match=rf"^{tmp_path}/journal\.jsonl, line [234]: ."):
+        law_ray.load(tmp_path)
+
+
+@pytest.mark.parametrize("settings", [{"n_items": "8"}, {"method": "x"}, {"before": [[9, 9]]}])
+def test_a_first_line_that_makes_no_run_is_refused_by_its_line(tmp_path, settings):
+    (tmp_path / "journal.jsonl").write_text(json.dumps(header(**settings)) + "\n")
+    with pytest.raises(InputError, match=r"journal\.jsonl, line 1: ."):
+        law_ray.load(tmp_path)
+
+
+def test_a_clock_that_goes_backwards_changes_no_value_and_the_run_goes_on(tmp_path, monkeypatch):
+    clock = itertools.count(1e9, -60.0)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    run = started(tmp_path / "run", QUICK)
+    work(run, displacement, limit=12)
+    run.journal.close()
+    again = ActiveRun.resume(tmp_path / "run")
+    work(again, displacement)
+    monkeypatch.undo()
+    whole = started(tmp_path / "whole", QUICK)
+    work(whole, displacement)
+    assert comparable(again).equals(comparable(whole))
+    assert law_ray.load(tmp_path / "run").seconds_evaluating == 0.0
+
+
+def test_a_run_is_complete_when_a_resume_would_have_nothing_to_do(tmp_path):
+    run = started(tmp_path / "run", QUICK)
+    work(run, displacement, limit=19)
+    assert not run.is_complete(20)
+    reason = work(run, displacement)
+    assert not law_ray.load(tmp_path / "run").is_complete(20)  # it may have died before its re-evaluations
+    run.end(reason)
+    run.journal.close()
+    assert law_ray.load(tmp_path / "run").is_complete(20)
+    assert not law_ray.load(tmp_path / "run").is_complete(21)
+
+
+def test_a_noisy_run_is_complete_when_the_winner_is_clear_or_the_repeats_are_used_up():
+    close = [asked(*ORDERINGS), *(told(i, 1.0 + 0.01 * i, standard_error=1.0) for i in range(4))]
+    end = {"type": "end", "time": 110.0, "reason": "the time was up"}
+    clear = [asked(*ORDERINGS), *(told(i, 100.0 * i, standard_error=1.0) for i in range(4))]
+    assert not replayed(*close, end).is_complete(4)
+    assert replayed(*clear, end).is_complete(4)
+    repeat = {"type": "ask again", "time": 104.0, "repeats": [[0, 1]]}
+    assert not replayed(*clear, repeat, end).is_complete(4)
+    none_left = Run.replayed(Path("run"), [header(rescore=0), *close, end])
+    assert none_left.is_complete(4)

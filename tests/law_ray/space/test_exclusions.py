@@ -7,22 +7,12 @@ from scipy.stats import chisquare
 from law_ray.errors import UsedUpError
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import EXHAUSTIVE, Exclusions, draw_free
-from tests.oracles.orderings import allowed_orderings, everything, some_constraints
-
-
-def first_item(permutation):
-    return int(permutation[0])
-
-
-def up_to_reversal(permutation):
-    return min(tuple(permutation.tolist()), tuple(permutation[::-1].tolist()))
-
+from tests.oracles.orderings import allowed_orderings, everything, first_item, some_constraints, up_to_reversal
 
 keys = pytest.mark.parametrize("key", [None, up_to_reversal, first_item])
 
 
 @given(st.lists(st.permutations(range(4)), max_size=10), st.permutations(range(4)))
-@settings(deadline=None)
 def test_exclusions_without_a_key_hold_exactly_the_added_permutations(members, candidate):
     excluded = Exclusions(permutations=map(np.array, members[:4]))
     for member in members[4:]:
@@ -32,7 +22,6 @@ def test_exclusions_without_a_key_hold_exactly_the_added_permutations(members, c
 
 
 @given(st.lists(st.permutations(range(4)), max_size=10), st.permutations(range(4)))
-@settings(deadline=None)
 def test_exclusions_with_a_key_hold_all_permutations_with_the_key_of_a_member(members, candidate):
     excluded = Exclusions(up_to_reversal, map(np.array, members))
     assert (np.array(candidate) in excluded) == (candidate in members or candidate[::-1] in members)
@@ -90,7 +79,7 @@ def test_draws_are_uniform_over_the_free_permutations():
 
 
 @given(some_constraints())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_draws_within_constraints_give_all_free_permutations_and_then_are_refused(known):
     constraints, allowed, rng = Constraints(*known), allowed_orderings(*known), np.random.default_rng(0)
     excluded = Exclusions(permutations=np.array(allowed[1::2]))

@@ -60,7 +60,7 @@ def test_the_walk_makes_nonuniform_draws_uniform(known):
 
 
 @given(some_constraints())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_draws_without_a_walk_are_allowed_and_reach_nearly_all_orderings(known):
     constraints, allowed = Constraints(*known), allowed_orderings(*known)
     built = linear_extensions.draw(
@@ -72,7 +72,7 @@ def test_draws_without_a_walk_are_allowed_and_reach_nearly_all_orderings(known):
 
 
 @given(some_constraints())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_walk_stays_among_allowed_orderings(known):
     constraints, allowed = Constraints(*known), set(allowed_orderings(*known))
     walked = linear_extensions.draw(100, constraints._order, np.ones(known[0]), 40, np.random.default_rng(0))
@@ -80,7 +80,7 @@ def test_the_walk_stays_among_allowed_orderings(known):
 
 
 @given(some_constraints())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_enumeration_up_to_a_limit_gives_the_first_in_lexicographic_order(known):
     constraints, allowed = Constraints(*known), allowed_orderings(*known)
     for limit in {0, 1, len(allowed) // 2, len(allowed) - 1, len(allowed), len(allowed) + 1}:

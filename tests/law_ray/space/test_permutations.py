@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -25,7 +25,6 @@ some_permutation = st.integers(1, 9).flatmap(lambda n_items: st.permutations(ran
     "container", [list, tuple, np.array, lambda p: np.array(p, np.uint8), lambda p: np.array(p, ">i4")]
 )
 @given(permutation=some_permutation)
-@settings(deadline=None)
 def test_validate_keeps_the_items_and_gives_int64(container, permutation):
     validated = validate(container(permutation), len(permutation))
     assert validated.dtype == np.int64
@@ -70,14 +69,12 @@ def test_validate_names_what_makes_it_no_permutation(refused, culprit):
 
 
 @given(permutation=some_permutation)
-@settings(deadline=None)
 def test_inverse_gives_the_position_of_each_item(permutation):
     positions = invert(np.array(permutation))
     assert [permutation[position] for position in positions] == list(range(len(permutation)))
 
 
 @given(permutation=some_permutation)
-@settings(deadline=None)
 def test_inverting_twice_changes_nothing(permutation):
     assert invert(invert(np.array(permutation))).tolist() == list(permutation)
 

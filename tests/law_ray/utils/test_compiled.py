@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from law_ray.utils import compiled
+
 LOOP = """
 from law_ray.utils.compiled import compiled
 import callee
@@ -59,6 +61,15 @@ def test_a_loop_runs_without_a_writable_cache_folder(project):
     assert not compiled_files(project)
 
 
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / "lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match="symbolic links"):
+        compiled._without_links(str(tmp_path / "lock"), os.O_WRONLY)
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+@pytest.mark.slow
 def test_processes_that_compile_at_the_same_time_all_succeed(tmp_path):
     code = """
 import numpy as np

@@ -80,8 +80,9 @@ def test_a_file_of_one_or_several_instances_is_read(tmp_path: Path) -> None:
     assert is_taillard(first.splitlines())
     assert not is_taillard(["2 3", "0 1 1 2 2 3"])
     assert read_flow_shop(path, None).tolist() == [[1, 3, 5], [2, 4, 6]]
-    path.write_text(first + first.replace("5 6", "7 8"))
-    assert read_flow_shop(path, "2").tolist() == [[1, 3, 7], [2, 4, 8]]
+    path.write_text(first + first.replace("5 6", "7 8") + first.replace("5 6", "9 9"))
+    for number, last in (("1", (5, 6)), ("2", (7, 8)), ("3", (9, 9))):
+        assert read_flow_shop(path, number).tolist() == [[1, 3, last[0]], [2, 4, last[1]]]
     with pytest.raises(InputError, match="no instance None: set instance to 1, 2"):
         read_flow_shop(path, None)
 

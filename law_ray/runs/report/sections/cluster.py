@@ -53,7 +53,7 @@ def time_line(view: View) -> list[Span]:
     pause, before = 0.0, float(view.run.records[0]["time"])
     start = before
     for record in view.records:
-        if record["type"] == "resume":
+        if record["type"] == "resume" or record["time"] < before:  # or the clock was set back
             pause += record["time"] - before
         before = record["time"]
         now = record["time"] - start - pause

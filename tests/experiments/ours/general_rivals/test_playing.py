@@ -45,5 +45,5 @@ def test_the_row_of_a_run_has_its_curve_and_seconds():
 
 
 def test_the_row_of_a_heuristic_has_the_value_of_its_ordering():
-    (row,) = play_alone(Run("asteroid:15", "greedy", 1, 1, 0))
-    assert row["curve"] == f"1:{truth('asteroid:15', problem('asteroid:15').greedy()):.12g}"
+    (row,) = play_alone(Run("line:20", "earliest due date", 1, 1, 0))
+    assert row["curve"] == f"1:{truth('line:20', problem('line:20').earliest_due()):.12g}"

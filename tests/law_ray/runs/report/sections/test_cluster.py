@@ -27,6 +27,7 @@ def by_hand(tmp_path):
     journal = tmp_path / "journal.jsonl"
     first = json.loads(journal.read_text().splitlines()[0])
     first["time"] = 1000.0
+    del first["check"]
     permutations = [[0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5], [2, 1, 0, 3, 4, 5], [3, 1, 2, 0, 4, 5]]
     trials = [{"id": k, "permutation": p} for k, p in enumerate(permutations)]
     ask = {"type": "ask", "time": 1002.0, "seconds": 2.0, "round": 0, "batch_size": 4, "model": None, "trials": trials}
@@ -48,6 +49,20 @@ def test_evaluations_have_slots_of_their_node_and_times_without_pauses(by_hand):
     assert spans[-1][:2] == (0.0, 2.0)  # choosing
     assert [spans[k][:2] for k in range(4)] == [(2.0, 6.0), (3.0, 6.0), (6.0, 10.0), (10.0, 12.0)]
     assert [(spans[k].node, spans[k].slot) for k in range(4)] == [("a", 0), ("a", 1), ("b", 0), ("b", 0)]
+
+
+def test_a_clock_that_is_set_back_makes_no_time_negative(by_hand):
+    records = [dict(record) for record in by_hand.run.records]
+    for record in records[4:]:
+        record["time"] -= 5000.0
+    by_hand.run.records = records
+    spans = [span for span in time_line(by_hand) if span.state == "told"]
+    assert [(span.begin, span.end) for span in sorted(spans, key=lambda span: span.trial)] == [
+        (2.0, 6.0),
+        (3.0, 6.0),
+        (6.0, 10.0),
+        (10.0, 12.0),
+    ]
 
 
 def test_the_idle_share_is_that_of_all_slots(by_hand):

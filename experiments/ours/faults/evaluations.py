@@ -1,0 +1,42 @@
+"""Faults of evaluations: they raise, return nonsense, crash, hang or eat all memory."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from experiments.ours.faults.rays import one_node
+from experiments.ours.faults.striking import Row, struck
+from experiments.ours.faulty import RETURNS, Faulty
+
+
+def flawed(fault: str, flaw: str, seconds: float = 0.2, for_ever: bool = False, **options: Any) -> Row:
+    """Return the row of a run on one node, one of whose evaluations meets a flaw."""
+    with tempfile.TemporaryDirectory() as folder, one_node():
+        objective = Faulty(Path(folder), seconds, flaw, for_ever)
+        found = struck(fault, objective, objective.arm, **options)
+        assert objective.met() == (2 if for_ever else 1), objective.met()
+        return found
+
+
+def memory_exhausted() -> Row:
+    """Return the row of a run with an evaluation that takes ever more memory, where Ray allows it 2 GiB."""
+    used = psutil.virtual_memory()
+    threshold = (used.total - used.available + 2**31) / used.total
+    os.environ.update(RAY_memory_usage_threshold=f"{threshold:.3f}", RAY_memory_monitor_refresh_ms="100")
+    return flawed("an evaluation eats all memory, once", "eat memory", timeout=60.0)
+
+
+SCENES: dict[str, Callable[[], Row]] = {
+    "raises": lambda: flawed("raises what cannot be pickled", "raise"),
+    **{name: lambda name=name: flawed(f"returns {name}", name) for name in RETURNS},  # type: ignore[misc]
+    "exit": lambda: flawed("the process exits, once", "exit"),
+    "segfault": lambda: flawed("a segmentation fault, once", "segfault"),
+    "kill": lambda: flawed("the worker is killed, once", "kill worker"),
+    "poison": lambda: flawed("one ordering kills every worker", "kill worker", for_ever=True),
+    "hang": lambda: flawed("an evaluation hangs", "hang", timeout=3.0),
+    "memory": memory_exhausted,
+}
