@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from law_ray.acquisition import tabu_search
 from law_ray.acquisition.functions import log_ei, ucb
 from law_ray.acquisition.pairwise_search import MAX_STEPS, Value, maximise
 from law_ray.methods.context import BatchContext
@@ -36,9 +37,9 @@ On tho30, 2 lost to 2.5 and 3 (162,100 in eight runs, 159,000 in nine); on nug22
 BETA = 9.0
 """Of the confidence bound that explores, as for the process."""
 N_BEST, N_RANDOM = 4, 4
-"""Starts of the climbs for a point: the best permutations evaluated, and random ones (heuristic)."""
-N_RANDOM_SAMPLE = 40
-"""Random starts in one draw, whose climbs cost little (heuristic)."""
+"""Starts of the climbs for a point that explores: the best permutations evaluated, and random ones (heuristic)."""
+N_SEARCHES = 10
+"""Tabu searches for the minimum of one draw, from random orderings: see `tabu_search.N_STEPS`."""
 LOCAL_STEPS = 2
 """Swaps from the incumbent to a point that improves locally (heuristic)."""
 
@@ -126,13 +127,15 @@ def choose(context: BatchContext, purposes: Sequence[PairwisePurpose], batch: Se
     good = context.X[np.argsort(context.y, kind="stable")[:N_BEST]]
     chosen: list[IntArray] = []
     for purpose in purposes:
-        ensemble, starts, max_steps, value = given, context.X[[centre]], LOCAL_STEPS, local
-        if purpose is not LOCAL:
-            n_random, max_steps, value = N_RANDOM, MAX_STEPS, partial(ucb, beta=BETA)
-            if purpose is SAMPLE:
-                ensemble, n_random, value = draws.only(next(order)), N_RANDOM_SAMPLE, _least
-            starts = np.concatenate([good, context.constraints.sample(n_random, context.rng)])
-        found = maximise(ensemble, value, starts, excluded, context.constraints, max_steps)
+        if purpose is SAMPLE:
+            items, places = draws.items[draw := next(order)], draws.places[draw]
+            starts = context.constraints.sample(N_SEARCHES, context.rng)
+            found = tabu_search.minimise(items, places, starts, excluded, context.constraints, context.rng)
+        elif purpose is EXPLORE:
+            starts = np.concatenate([good, context.constraints.sample(N_RANDOM, context.rng)])
+            found = maximise(given, partial(ucb, beta=BETA), starts, excluded, context.constraints, MAX_STEPS)
+        else:
+            found = maximise(given, local, context.X[[centre]], excluded, context.constraints, LOCAL_STEPS)
         point = draw_free(context.constraints, 1, excluded, context.rng)[0] if found is None else found
         excluded.add(point)
         chosen.append(point)
@@ -143,7 +146,3 @@ def choose(context: BatchContext, purposes: Sequence[PairwisePurpose], batch: Se
 def _values(ensemble: Ensemble, point: IntArray) -> FloatArray:
     """Return what each draw predicts (n_draws,) at a permutation (n_items,)."""
     return ensemble.values(invert(point)[None])[0]
-
-
-def _least(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    return -mean

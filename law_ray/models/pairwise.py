@@ -50,11 +50,6 @@ class Ensemble:
         """Return the ensemble of draws, each of the same weight."""
         return cls(items, places, constants, noise, np.eye(len(items)) / len(items))
 
-    def only(self, draw: int) -> "Ensemble":
-        """Return one of the draws alone. Its variance is the noise everywhere."""
-        one = slice(draw, draw + 1)
-        return Ensemble.of(self.items[one], self.places[one], self.constants[one], self.noise)
-
     @cached_property
     def pairs(self) -> tuple[IntArray, IntArray]:
         """The pairs i < j of items, two arrays (n_pairs,)."""

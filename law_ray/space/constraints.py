@@ -109,9 +109,9 @@ class Constraints:
     def allows_positions(self, q: NDArray[Any]) -> BoolArray:
         """Do the same as `allows`, given the positions of the items, (m, n_items)."""
         first, second = self._ends
-        items = np.flatnonzero(self._fixed_at >= 0)
+        items = np.flatnonzero(self.fixed_at >= 0)
         in_order = np.all(q[:, first] < q[:, second], axis=1)
-        return in_order & np.all(q[:, items] == self._fixed_at[items], axis=1)
+        return in_order & np.all(q[:, items] == self.fixed_at[items], axis=1)
 
     def broken_by(self, permutation: IntArray) -> str:
         """Return in words a constraint that the permutation (n_items,) violates; "" if it satisfies them all."""
@@ -137,10 +137,10 @@ class Constraints:
         """
         if self.empty:
             return np.ones((len(q), len(a)), dtype=bool)
-        earliest = np.where(self._precedes.T, q[:, None, :], -1).max(axis=2) + 1
-        latest = np.where(self._precedes, q[:, None, :], self.n_items).min(axis=2) - 1
-        items = np.flatnonzero(self._fixed_at >= 0)
-        earliest[:, items] = latest[:, items] = self._fixed_at[items]
+        earliest = np.where(self.precedes.T, q[:, None, :], -1).max(axis=2) + 1
+        latest = np.where(self.precedes, q[:, None, :], self.n_items).min(axis=2) - 1
+        items = np.flatnonzero(self.fixed_at >= 0)
+        earliest[:, items] = latest[:, items] = self.fixed_at[items]
         q_a, q_b = q[:, a], q[:, b]
         a_fits = (earliest[:, a] <= q_b) & (q_b <= latest[:, a])
         return a_fits & (earliest[:, b] <= q_a) & (q_a <= latest[:, b])
@@ -172,7 +172,7 @@ class Constraints:
         return found if whole else None
 
     @cached_property
-    def _precedes(self) -> BoolArray:
+    def precedes(self) -> BoolArray:
         """(n_items, n_items) whether the first item must come before the second, directly or through others."""
         return _closure(self.n_items, self.before)
 
@@ -182,7 +182,7 @@ class Constraints:
         return first, second
 
     @cached_property
-    def _fixed_at(self) -> IntArray:
+    def fixed_at(self) -> IntArray:
         """(n_items,) positions of the fixed items; -1 for the others."""
         positions = np.full(self.n_items, -1)
         for item, position in self.fixed:
@@ -192,13 +192,13 @@ class Constraints:
     @cached_property
     def _tiers(self) -> IntArray:
         """(n_items,) the number of each item's tier, a connected component of the pairs that no precedence orders."""
-        _, tiers = connected_components(~(self._precedes | self._precedes.T))
+        _, tiers = connected_components(~(self.precedes | self.precedes.T))
         return tiers
 
     @cached_property
     def _weights(self) -> FloatArray:
         """(n_items,) 1 + how many items of its tier must follow the item, without the fixed items."""
-        in_tier = self._precedes & (self._tiers[:, None] == self._tiers) & (self._fixed_at < 0)
+        in_tier = self.precedes & (self._tiers[:, None] == self._tiers) & (self.fixed_at < 0)
         return 1.0 + in_tier.sum(axis=1)
 
     @cached_property
@@ -214,7 +214,7 @@ class Constraints:
         starts = np.searchsorted(first, np.arange(self.n_items + 1))
         waiting = np.bincount(second, minlength=self.n_items)
         first_position, last_position = _windows(self.n_items, self.before, self.fixed)
-        return linear_extensions.Order(second, starts, waiting, first_position, last_position, self._precedes)
+        return linear_extensions.Order(second, starts, waiting, first_position, last_position, self.precedes)
 
 
 def _pairs(name: str, pairs: Iterable[Pair], what: str, n_items: int) -> list[Pair]:

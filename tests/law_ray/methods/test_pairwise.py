@@ -25,6 +25,7 @@ from law_ray.methods.pairwise import (
 from law_ray.models.chain import Chain, Kind
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.pairwise import Ensemble
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import SelectionHyperparameters
 from law_ray.space.constraints import Constraints
@@ -120,6 +121,11 @@ def best_of(context, ensemble, value, taken):
     return value(*ensemble.moments(ensemble.values(invert(free)))).max()
 
 
+def alone(ensemble, draw):
+    """Return one draw of the ensemble."""
+    return Ensemble.of(ensemble.items[[draw]], ensemble.places[[draw]], ensemble.constants[[draw]], ensemble.noise)
+
+
 def downwards(mean, variance):
     return -mean
 
@@ -137,7 +143,7 @@ def test_points_maximise_their_value_given_the_points_before_them():
         for purpose, point in zip(purposes, chosen, strict=True):
             model, value = given, partial(ucb, beta=BETA)
             if purpose is SAMPLE:
-                model, value = ensemble.only(next(order)), downwards
+                model, value = alone(ensemble, next(order)), downwards
             reached, best = value_of(model, value, point), best_of(context, model, value, taken)
             assert reached <= best + 1e-9
             hits.append(reached >= best - 1e-9)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from law_ray.models.pairwise import Ensemble
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import some_ensemble, value
 
@@ -55,12 +54,3 @@ def test_conditioning_gives_the_variance_of_a_gaussian_with_the_covariance_of_th
     np.testing.assert_allclose(mean, others.mean(axis=1))
     np.testing.assert_allclose(variance, others.var(axis=1) - np.sum(k * np.linalg.solve(K, k), axis=0) + given.noise)
     assert (variance < ensemble.moments(others)[1]).all()
-
-
-def test_a_draw_alone_predicts_what_it_did_in_the_ensemble(ensemble):
-    q = invert(sample(7, 4, np.random.default_rng(5)))
-    one = ensemble.only(2)
-    mean, variance = one.moments(one.values(q))
-    np.testing.assert_allclose(mean, ensemble.values(q)[:, 2])
-    np.testing.assert_allclose(variance, ensemble.noise)
-    assert isinstance(one, Ensemble)
