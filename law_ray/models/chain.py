@@ -2,12 +2,13 @@
 
 import base64
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Self
 
 import numpy as np
 
+from law_ray.models.templates import Template
 from law_ray.typing import FloatArray
 
 Signs = tuple[int, ...]
@@ -27,6 +28,8 @@ class Kind(Enum):
     ANY = ((1, -1, 1, -1, 1, -1), (1, -1, 1, -1, 1, -1))
     DISTANT_PLACES = ((0,), (0, 1, 1, 1, 1, 1))
     DISTANT_ITEMS = ((0, 1, 1, 1, 1, 1), (0,))
+    TEMPLATE = ((0,), ())
+    SPARSE_TEMPLATE = ((), ())
 
     @property
     def items(self) -> Signs:
@@ -37,6 +40,16 @@ class Kind(Enum):
     def places(self) -> Signs:
         """Return the signs for D."""
         return self.value[1]
+
+    @property
+    def knows_places(self) -> bool:
+        """Return whether D is a template, and not drawn."""
+        return self in (Kind.TEMPLATE, Kind.SPARSE_TEMPLATE)
+
+    @property
+    def sparse(self) -> bool:
+        """Return whether F is taken to be sparse."""
+        return self is Kind.SPARSE_TEMPLATE
 
 
 FIRST_NOISE = 0.3
@@ -54,12 +67,15 @@ class LowRank:
     residual: float
     """the prior variance of an entry about the matrix of low rank"""
     signs: Signs
+    local_scales: FloatArray | None = None
+    """(n_pairs,) by what each entry's variance about the low rank is multiplied, where the matrix is sparse"""
 
     @classmethod
-    def start(cls, n_items: int, signs: Signs, rng: np.random.Generator) -> Self:
+    def start(cls, n_items: int, signs: Signs, sparse: bool, rng: np.random.Generator) -> Self:
         """Draw U such that low rank and residual contribute alike."""
-        rank = len(signs)
-        return cls(rng.normal(size=(n_items, rank)) / rank**0.5, np.full(rank, 1.0 / rank), 0.5, signs)
+        rank = max(len(signs), 1)
+        columns, widths = rng.normal(size=(n_items, len(signs))) / rank**0.5, np.full(len(signs), 1.0 / rank)
+        return cls(columns, widths, 0.5, signs, np.ones(n_items * (n_items - 1) // 2) if sparse else None)
 
     def factors(self) -> FloatArray:
         """Return by what an entry of each column is multiplied in the matrix of low rank, (n_items, rank)."""
@@ -73,10 +89,15 @@ class LowRank:
         entries: FloatArray = (products + sums)[np.triu_indices(len(self.columns), 1)]
         return entries
 
+    def times_deviations(self, values: FloatArray) -> FloatArray:
+        """Return values (..., n_pairs) times the roots of the local scales, if there are any."""
+        return values if self.local_scales is None else values * np.sqrt(self.local_scales)
+
     def scaled(self, factor: float) -> "LowRank":
         """Return the prior of the matrix times a positive factor."""
         of_columns = np.where(np.array(self.signs) == 0, factor, factor**0.5)
-        return LowRank(self.columns * of_columns, self.widths * of_columns**2, self.residual * factor**2, self.signs)
+        columns, widths = self.columns * of_columns, self.widths * of_columns**2
+        return replace(self, columns=columns, widths=widths, residual=self.residual * factor**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +120,23 @@ class Chain:
     """since the chain began"""
     began: int
     """the number of values when it began"""
+    swapped: bool = False
+    """whether D is that of the items, and F that of the positions"""
+    template: str = ""
+    """the name of D where the chain knows it"""
 
     @classmethod
-    def start(cls, n_items: int, kind: Kind, rng: np.random.Generator, n: int = 0) -> "Chain":
-        """Draw a state, where there are n values."""
+    def start(
+        cls, n_items: int, kind: Kind, rng: np.random.Generator, n: int = 0, template: Template | None = None
+    ) -> "Chain":
+        """Draw a state, where there are n values. Kinds that know D have the template in its place."""
         places = rng.normal(size=n_items * (n_items - 1) // 2)
-        of_places, of_items = (LowRank.start(n_items, signs, rng) for signs in (kind.places, kind.items))
-        return cls(kind, places, of_places, of_items, FIRST_NOISE, 0, n).rounded()
+        of_places = LowRank.start(n_items, kind.places, False, rng)
+        of_items = LowRank.start(n_items, kind.items, kind.sparse, rng)
+        chain = cls(kind, places, of_places, of_items, FIRST_NOISE, 0, n)
+        if template is not None:
+            chain = replace(chain, places=template.entries, swapped=template.of_items, template=template.name)
+        return chain.rounded()
 
     def __eq__(self, other: object) -> bool:
         """Compare the records."""
@@ -122,6 +153,7 @@ class Chain:
         parts: list[Any] = [self.places, self.noise]
         for prior in (self.places_prior, self.items_prior):
             parts += [prior.columns, prior.widths, prior.residual]
+            parts += [prior.local_scales] if prior.local_scales is not None else []
         state = np.concatenate([np.ravel(part) for part in parts]).astype("<f4")
         n_items = len(self.places_prior.columns)
         return {
@@ -129,6 +161,8 @@ class Chain:
             "n_items": n_items,
             "sweeps": self.sweeps,
             "began": self.began,
+            "swapped": self.swapped,
+            "template": self.template,
             "state": base64.b64encode(state.tobytes()).decode(),
         }
 
@@ -141,9 +175,13 @@ class Chain:
         def take(*shape: int) -> FloatArray:
             return np.fromiter(parts, np.float64, math.prod(shape)).reshape(shape)
 
-        places, noise = take(n_items * (n_items - 1) // 2), float(take(1)[0])
+        n_pairs = n_items * (n_items - 1) // 2
+        places, noise = take(n_pairs), float(take(1)[0])
         first, second = (
-            LowRank(take(n_items, len(signs)), take(len(signs)), float(take(1)[0]), signs)
-            for signs in (kind.places, kind.items)
+            LowRank(
+                take(n_items, len(signs)), take(len(signs)), float(take(1)[0]), signs, take(n_pairs) if sparse else None
+            )
+            for signs, sparse in ((kind.places, False), (kind.items, kind.sparse))
         )
-        return cls(kind, places, first, second, noise, record["sweeps"], record.get("began", 0))
+        later = {key: record[key] for key in ("swapped", "template") if key in record}  # older journals lack them
+        return cls(kind, places, first, second, noise, record["sweeps"], record.get("began", 0), **later)

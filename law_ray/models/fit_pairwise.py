@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from law_ray.models import gibbs, selection
+from law_ray.models import gibbs, selection, templates
 from law_ray.models.chain import Chain, Kind
 from law_ray.models.gibbs import N_ANNEALED, Data, Draw
 from law_ray.models.gp import GaussianProcess
@@ -22,13 +22,15 @@ from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert
 from law_ray.typing import BoolArray, FloatArray, IntArray
 
-KINDS = (*(4 * (Kind.ANY,)), Kind.DISTANT_PLACES, Kind.DISTANT_ITEMS)
+KINDS = (*(4 * (Kind.ANY,)), Kind.DISTANT_PLACES, Kind.DISTANT_ITEMS, Kind.TEMPLATE, Kind.SPARSE_TEMPLATE)
 """Of the chains. With two of kind ANY, chr12a's optimum was found 10 evaluations later, and nug22's less often."""
 MAX_ERROR_RATIO = 1.5
 """Chains whose mean square prediction error is larger than so many times the least are left out.
 
 Of 1.25, 1.5 and 2, 1.25 was best on tho30 and 2 on nug22, by three runs each.
 """
+RESTING = 10.0
+"""A chain whose error is larger than so many times the least makes no sweeps, until it begins afresh (heuristic)."""
 GROWTH = 1.3
 """A chain may be replaced by a new one once there are so many times the values that it began with (heuristic).
 
@@ -49,6 +51,8 @@ MAX_NEW_WORK = 1.5e11
 """The same of a new chain, until its noise has fallen: some 10 s (heuristic)."""
 N_KEPT = 6
 """Draws of a chain that the ensemble gets, from its last sweeps (heuristic)."""
+N_KEPT_KNOWN = 20
+"""The same of a chain that knows D: so many sweeps at least, whose draws are nearly independent (heuristic)."""
 SIZES = range(8, 101)
 """Numbers of items with which the pairwise model is used.
 
@@ -87,6 +91,14 @@ class PairwiseHyperparameters(OfSelected):
         errors = np.array(self.chain_errors)
         used: BoolArray = errors <= MAX_ERROR_RATIO * errors.min(initial=np.inf)
         return used
+
+    @property
+    def template(self) -> tuple[str, bool] | None:
+        """The matrix that all used chains take for known: its name, and whether it is that of the items."""
+        chains = [chain for chain, used in zip(self.chains, self.used, strict=True) if used]
+        names = {(chain.template, chain.swapped) for chain in chains if chain.kind.knows_places}
+        alike = len(names) == 1 and all(chain.kind.knows_places for chain in chains)
+        return names.pop() if alike else None
 
     @property
     def selected(self) -> SelectionHyperparameters:
@@ -148,18 +160,28 @@ def fit(
     data = _data(X, y, standard_errors)
     chains = list(previous.chains) if previous else []
     if chains:
-        chain_errors = _begin_afresh(chains, chain_errors, len(y), rng)
+        chain_errors = _begin_afresh(chains, chain_errors, data, rng)
     else:
-        chains = [Chain.start(n_items, kind, rng, len(y)) for kind in kinds]
-    advanced = [gibbs.advance(chain, data, n_sweeps(len(y), n_items, chain.sweeps), rng) for chain in chains]
+        chains = [_new_chain(kind, data, rng) for kind in kinds]
+    sweeps = [
+        _n_sweeps(chain, len(y), error, min(chain_errors)) for chain, error in zip(chains, chain_errors, strict=True)
+    ]
+    advanced = [gibbs.advance(chain, data, number, rng) for chain, number in zip(chains, sweeps, strict=True)]
     fitted = PairwiseHyperparameters(selected, tuple(chain for chain, _ in advanced), errors, chain_errors, len(y))
     used = [each for each, is_used in zip(advanced, fitted.used, strict=True) if is_used]
-    draws = [draw for _, each in used for draw in each[-N_KEPT:]]
+    draws = [draw for chain, each in used for draw in each[-(N_KEPT_KNOWN if chain.kind.knows_places else N_KEPT) :]]
     return replace(fitted, ensemble=_ensemble(draws, [chain for chain, _ in used]))
 
 
+def _new_chain(kind: Kind, data: Data, rng: np.random.Generator) -> Chain:
+    """Draw the state of a chain that begins, with the best template where its kind takes one."""
+    n, n_items = data.X.shape
+    template = templates.best(data.X, data.z) if kind.knows_places else None
+    return Chain.start(n_items, kind, rng, n, template)
+
+
 def _begin_afresh(
-    chains: list[Chain], errors: tuple[float, ...], n: int, rng: np.random.Generator
+    chains: list[Chain], errors: tuple[float, ...], data: Data, rng: np.random.Generator
 ) -> tuple[float, ...]:
     """Replace the chain that predicts worst, among those that began with few values, by a new one of its kind.
 
@@ -168,18 +190,26 @@ def _begin_afresh(
     Args:
         chains: Changed in place.
         errors: Of the chains.
-        n: The number of values.
+        data: All values.
         rng: Draws the new chain.
 
     Returns:
         The errors of the chains.
     """
-    old = [k for k, chain in enumerate(chains) if n >= GROWTH * chain.began]
+    old = [k for k, chain in enumerate(chains) if len(data.z) >= GROWTH * chain.began]
     if not old:
         return errors
     worst = max(old, key=lambda k: errors[k])
-    chains[worst] = Chain.start(len(chains[worst].places_prior.columns), chains[worst].kind, rng, n)
+    chains[worst] = _new_chain(chains[worst].kind, data, rng)
     return tuple(min(errors) if k == worst else error for k, error in enumerate(errors))
+
+
+def _n_sweeps(chain: Chain, n: int, error: float, least_error: float) -> int:
+    """Return how many sweeps a chain makes at a fit to n values, given its error and the least one."""
+    if error > RESTING * least_error:
+        return 0
+    n_items = len(chain.places_prior.columns)
+    return max(n_sweeps(n, n_items, chain.sweeps), N_KEPT_KNOWN if chain.kind.knows_places else 0)
 
 
 def n_sweeps(n: int, n_items: int, done: int = N_ANNEALED) -> int:

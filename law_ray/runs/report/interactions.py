@@ -146,7 +146,7 @@ def describe(run: Run, names: Sequence[str] | None = None) -> list[str]:
     chosen = chooses(model, run.optimizer.n_items)
     lines = [kernel, _comparison(model, chosen)]
     if chosen:
-        lines += _in_words(_learned(run, model), names)
+        lines += _template(model) + _in_words(_learned(run, model), names)
     return lines
 
 
@@ -230,6 +230,15 @@ def _comparison(model: PairwiseHyperparameters, chosen: bool) -> str:
         return f"{compared}. But the values are few for it, so the {second} chose the points."
     points = "some of the points" if wins and model.advantage < CLEAR_ADVANTAGE else "the points"
     return f"{compared}, so it chose {points}."
+
+
+def _template(model: PairwiseHyperparameters) -> list[str]:
+    """Say which distances the model takes for known, if it does."""
+    if model.template is None:
+        return []
+    name, of_items = model.template
+    what = "items" if of_items else "positions"
+    return [f"In the order of their numbers, the {what} fit a shape with known distances ({name}), which it uses as D."]
 
 
 def _in_words(found: Interactions, names: Sequence[str] | None) -> list[str]:

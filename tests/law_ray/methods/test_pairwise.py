@@ -28,13 +28,14 @@ from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import SelectionHyperparameters
+from law_ray.models.templates import Template
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert, sample
 from tests.oracles.additive import some_components
 from tests.oracles.contexts import context_of
 from tests.oracles.orderings import everything
-from tests.oracles.pairwise import some_ensemble
+from tests.oracles.pairwise import some_ensemble, symmetric
 from tests.oracles.tour import some_tour
 
 N_ITEMS = 7
@@ -150,6 +151,44 @@ def test_points_maximise_their_value_given_the_points_before_them():
             taken.add(point.tobytes())
             given = after(given, [point])
     assert np.mean(hits) > 0.5  # a local search misses some on such rugged ground
+
+
+@pytest.mark.parametrize("of_items", [False, True])
+def test_where_all_draws_share_a_matrix_the_fewest_are_averaged_whose_minimum_is_expected_to_improve(of_items):
+    sizes_used = set()
+    for seed in range(6):
+        context, ensemble = problem(50.0, seed=seed)
+        known = symmetric(np.random.default_rng(9), N_ITEMS, 1000) / 100  # so that no two orderings are equal
+        shared = np.broadcast_to(known, ensemble.items.shape)
+        ensemble = dataclasses.replace(ensemble, **{"items" if of_items else "places": shared})
+        free = np.array([p for p in everything(N_ITEMS) if p not in context.excluded])
+        values = ensemble.values(invert(free))
+        order = np.random.default_rng(seed).permutation(6)  # as the context's generator draws it
+        minima = [values[:, order[:size]].mean(axis=1).argmin() for size in (1, 2, 4)]
+        expected = values.mean(axis=1)[minima]
+        for best in (*(expected + 1e-6), expected.min() - 1.0):
+            improving = np.flatnonzero(expected < best)
+            which = improving[0] if len(improving) else 0
+            among = context_of(context.posterior, best, context.excluded, seed=seed)
+            found = pairwise._likely_minimum(among, ensemble, context.excluded)
+            of_some = ensemble.values(invert(found[None]))[:, order[: (1, 2, 4)[which]]].mean()
+            assert of_some == pytest.approx(values[minima[which]][order[: (1, 2, 4)[which]]].mean())
+            sizes_used.add((1, 2, 4)[which])
+    assert sizes_used == {1, 2, 4}
+
+
+def test_with_a_template_all_points_are_such_minima(monkeypatch):
+    context, ensemble = problem(50.0)
+    template = Template("some shape", ensemble.places[0][np.triu_indices(N_ITEMS, 1)], False)
+    chains = (Chain.start(N_ITEMS, Kind.TEMPLATE, np.random.default_rng(0), 30, template),)
+    shared = dataclasses.replace(ensemble, places=np.broadcast_to(ensemble.places[0], ensemble.places.shape))
+    h = dataclasses.replace(context.posterior.hyperparameters, chains=chains, chain_errors=(1.0,), ensemble=shared)
+    context = context_of(GaussianProcess(context.X, context.y, h), excluded=context.excluded)
+    assert pairwise.planned(context, 5) == 5 * [SAMPLE]
+    others = iter(np.array([p for p in everything(N_ITEMS) if p not in context.excluded])[:2])
+    monkeypatch.setattr(pairwise, "_likely_minimum", lambda *_: next(others))
+    chosen = pairwise.choose(context, [SAMPLE, SAMPLE], [])
+    np.testing.assert_array_equal(chosen, [p for p in everything(N_ITEMS) if p not in context.excluded][:2])
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,19 +8,22 @@ from law_ray.models.chain import Chain, Kind, LowRank
 from tests.oracles.pairwise import low_rank_of
 
 
+@pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("kind", Kind)
-def test_a_chain_survives_json(kind):
-    chain = Chain.start(8, kind, np.random.default_rng(0))
+def test_a_chain_survives_json(kind, swapped):
+    chain = replace(Chain.start(8, kind, np.random.default_rng(0)), swapped=swapped, template="line")
     again = Chain.from_record(json.loads(json.dumps(chain.to_record())))
     assert again == chain
     assert again.kind is kind
+    assert (again.swapped, again.template) == (swapped, "line")
     np.testing.assert_array_equal(again.items_prior.columns, chain.items_prior.columns)
     assert again != Chain.start(8, kind, np.random.default_rng(1))
 
 
-@pytest.mark.parametrize(("n_items", "limit"), [(30, 5_000), (100, 35_000)])
-def test_a_record_is_as_short_as_documented(n_items, limit):
-    assert len(json.dumps(Chain.start(n_items, Kind.ANY, np.random.default_rng(0)).to_record())) < limit
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(("n_items", "limit"), [(30, 5_000), (100, 55_000)])
+def test_a_record_is_as_short_as_documented(n_items, limit, kind):
+    assert len(json.dumps(Chain.start(n_items, kind, np.random.default_rng(0)).to_record())) < limit
 
 
 def test_a_chain_of_an_older_journal_is_of_any_kind():
@@ -31,7 +35,7 @@ def test_a_chain_of_an_older_journal_is_of_any_kind():
 
 @pytest.mark.parametrize("kind", Kind)
 def test_the_low_rank_of_a_scaled_prior_is_scaled(kind):
-    prior = LowRank.start(7, kind.places, np.random.default_rng(0))
+    prior = LowRank.start(7, kind.places, False, np.random.default_rng(0))
     np.testing.assert_allclose(prior.mean(), low_rank_of(prior))
     np.testing.assert_allclose(prior.scaled(3.0).mean(), 3.0 * prior.mean())
     # what has the prior variance w is c times what has w / c^2

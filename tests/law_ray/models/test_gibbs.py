@@ -7,8 +7,9 @@ from scipy.stats import ks_2samp
 
 from law_ray.models import gibbs
 from law_ray.models.chain import FIRST_NOISE, Chain, Kind, LowRank
-from law_ray.models.gibbs import LEAST_NOISE, N_ANNEALED, N_FLAT, Data
+from law_ray.models.gibbs import LEAST_NOISE, N_ANNEALED, N_DENSE, N_FLAT, Data
 from law_ray.models.pairwise import Ensemble
+from law_ray.models.templates import Template
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import low_rank_of, symmetric, value
 
@@ -25,7 +26,11 @@ def data(n_items, n, seed=0, known_noise=0.0, deviation=0.0):
 
 
 def some_chain(n_items, sweeps=N_FLAT, kind=Kind.ANY):
-    start = Chain.start(n_items, kind, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    start = Chain.start(n_items, kind, rng)
+    if kind.sparse:
+        scales = rng.uniform(0.1, 10.0, len(start.places))
+        start = replace(start, items_prior=replace(start.items_prior, local_scales=scales))
     return replace(start, noise=0.2, sweeps=sweeps)
 
 
@@ -77,7 +82,8 @@ def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, swee
     A = np.column_stack([D[given.q[:, i], given.q[:, j]] / np.sqrt(21), np.ones(n)])
     prior = chain.items_prior
     low_rank = np.array(low_rank_of(prior)) * (sweeps >= N_FLAT)
-    precision = np.diag([1 / prior.residual] * 21 + [0.0])
+    scales = np.ones(21) if prior.local_scales is None else prior.local_scales
+    precision = np.diag([*(1 / (prior.residual * scales)), 0.0])
     weights = 1.0 / (chain.noise + known_noise)
     right = A.T @ (weights * given.z) + precision @ [*low_rank, 0.0]
     expected = np.linalg.solve(A.T @ (weights[:, None] * A) + precision, right)
@@ -93,7 +99,7 @@ def test_drawn_matrices_have_the_posterior_mean_and_covariance(n):
     noise = 0.2 + given.known_noise
     regression = gibbs._regression(chain.places, given.q, given.z, noise)
     rng = np.random.default_rng(0)
-    draws = np.array([gibbs._draw_matrix(regression, chain.items_prior, False, rng)[0] for _ in range(4000)])
+    draws = np.array([gibbs._draw_matrix(regression, chain.items_prior, 0, rng)[0] for _ in range(4000)])
     A, z = regression.A, regression.z
     covariance = np.linalg.inv(A.T @ A + np.eye(10) / chain.items_prior.residual)
     mean, deviation = covariance @ A.T @ z, np.sqrt(np.diag(covariance))
@@ -101,25 +107,35 @@ def test_drawn_matrices_have_the_posterior_mean_and_covariance(n):
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.1 * covariance.diagonal().max())
 
 
-@pytest.mark.parametrize("signs", [(1, -1, 1, -1, 1, -1), (0, 1, 1)], ids=["any", "distances"])
-def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_values_unchanged(signs):
+@pytest.mark.parametrize(
+    ("signs", "sparse"),
+    [((1, -1, 1, -1, 1, -1), False), ((0, 1, 1), False), ((0,), True), ((), True)],
+    ids=["any", "distances", "sums and sparse", "sparse"],
+)
+def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_values_unchanged(signs, sparse):
     """From a draw of the joint distribution, steps lead to another draw of it (Geweke, "Getting it right", 2004).
 
-    Residual and widths are 1 / gamma(0.5, rate 0.5) and 1 / gamma(0.5, rate 0.5 / rank). The noise has variance 1.
+    Residual and widths are 1 / gamma(0.5, rate 0.5) and 1 / gamma(0.5, rate 0.5 / rank), and local scales squares of
+    half-Cauchy variables. The noise has variance 1.
     """
-    n_items, n, n_runs, n_steps, rank = 4, 5, 3000, 4, len(signs)
+    n_items, n, n_runs, n_steps, rank = 4, 5, 2000, 4, len(signs)
     rng = np.random.default_rng(0)
     A = rng.normal(size=(n, 6))
 
     def joint():
-        widths = (0.5 / rank) / rng.gamma(0.5, size=rank)
-        prior = LowRank(rng.normal(size=(n_items, rank)) * np.sqrt(widths), widths, 0.5 / rng.gamma(0.5), signs)
-        return prior, prior.mean() + rng.normal(size=6) * np.sqrt(prior.residual)
+        widths = (0.5 / max(rank, 1)) / rng.gamma(0.5, size=rank)
+        scales = rng.standard_cauchy(6) ** 2 if sparse else None
+        columns = rng.normal(size=(n_items, rank)) * np.sqrt(widths)
+        prior = LowRank(columns, widths, 0.5 / rng.gamma(0.5), signs, scales)
+        return prior, prior.mean() + prior.times_deviations(rng.normal(size=6)) * np.sqrt(prior.residual)
 
     def summary(prior, entries):
         low_rank = prior.mean()
-        sizes = prior.residual, prior.widths[0], prior.widths[1], np.mean(entries**2), np.mean(low_rank**2)
-        return [*np.log(sizes), np.log(np.mean((entries - low_rank) ** 2) / prior.residual)]
+        sizes = [prior.residual, *prior.widths[:2], np.mean(entries**2)]
+        sizes += [np.mean((entries - low_rank) ** 2) / prior.residual]
+        sizes += [np.mean(low_rank**2)] if signs else []
+        sizes += [*prior.local_scales[:2]] if sparse else []
+        return np.log(sizes)
 
     before, after = [], []
     for _ in range(n_runs):
@@ -128,20 +144,40 @@ def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_v
         y = A @ entries + rng.normal(size=n)
         regression = gibbs._Regression(A, y, np.ones(n), np.zeros(6), 0.0)
         for _ in range(n_steps):
-            entries, prior = gibbs._draw_matrix(regression, prior, True, rng)
+            entries, prior = gibbs._draw_matrix(regression, prior, N_DENSE, rng)
         after.append(summary(prior, entries))
     for first, second in zip(np.transpose(before), np.transpose(after), strict=True):
         assert ks_2samp(first, second).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("kind", [Kind.TEMPLATE, Kind.SPARSE_TEMPLATE])
+def test_a_chain_that_knows_the_distances_keeps_them_and_may_have_them_for_the_items(kind):
+    given, _ = data(8, 40)
+    template = Template("", symmetric(np.random.default_rng(7), 8)[np.triu_indices(8, 1)], False)
+    ends = []
+    for of_items in (False, True):
+        chain = Chain.start(8, kind, np.random.default_rng(1), 40, template._replace(of_items=of_items))
+        assert chain.swapped is of_items
+        seen = given.swapped() if of_items else given
+        end, draws = gibbs.advance(chain, seen, N_DENSE + 5, np.random.default_rng(2))
+        draw, mean = draws[-1], gibbs.mean_items(end, seen)
+        ends.append([each.swapped() if of_items else each for each in (draw, mean)])
+    for first, second in zip(*ends, strict=True):
+        np.testing.assert_array_equal(first.items, second.items)
+        np.testing.assert_array_equal(first.places, second.places)
+        known = first.places[np.triu_indices(8, 1)]
+        np.testing.assert_allclose(known / known.max(), template.entries / template.entries.max(), rtol=1e-5)
+
+
 # what the sampler learns
 
 
-def ensemble_of(given, n_items, n_sweeps, kind, n_chains=2):
+def ensemble_of(given, n_items, n_sweeps, kind, n_chains=2, template=None):
     draws = []
     for seed in range(n_chains):
         rng = np.random.default_rng(seed)
-        draws += gibbs.advance(Chain.start(n_items, kind, rng), given, n_sweeps, rng)[1][-20:]
+        chain = Chain.start(n_items, kind, rng, len(given.z), template)
+        draws += gibbs.advance(chain, given, n_sweeps, rng)[1][-20:]
     items, places, constants = (np.array(each) for each in zip(*draws, strict=True))
     return Ensemble.of(items, places, constants, 1e-4)
 
@@ -152,7 +188,7 @@ def error(given, truth, n_items, kind=Kind.ANY, n_sweeps=250):
     return np.sqrt(np.mean((predicted - truth(others)) ** 2))
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", [kind for kind in Kind if not kind.knows_places])
 def test_with_more_values_than_unknowns_everything_is_known(kind):
     given, truth = data(9, 130)
     assert error(given, truth, 9, kind) < 0.05
@@ -165,9 +201,39 @@ def test_distances_are_learned_from_fewer_values_by_chains_that_expect_them():
     F, X, others = symmetric(rng, 14), sample(14, 120, rng), sample(14, 200, rng)  # 182 unknowns
     y, truth = (np.array([value(F, D, 0.0, x) for x in each]) for each in (X, others))
     given = Data.of(X, (y - y.mean()) / y.std(), np.zeros(120))
-    predicted = [ensemble_of(given, 14, 250, kind).values(invert(others)).mean(axis=1) for kind in Kind]
+    kinds = Kind.ANY, Kind.DISTANT_PLACES, Kind.DISTANT_ITEMS
+    predicted = [ensemble_of(given, 14, 250, kind).values(invert(others)).mean(axis=1) for kind in kinds]
     errors = [np.sqrt(np.mean((each - (truth - y.mean()) / y.std()) ** 2)) for each in predicted]
-    assert errors[1] == min(errors)  # DISTANT_PLACES
+    assert errors[1] == min(errors)
+
+
+def sparse_problem(n_items, n, n_entries=12):
+    """Return data of known distances on a line and of few interactions, the template, and other values."""
+    rng = np.random.default_rng(0)
+    D = np.abs(np.arange(n_items)[:, None] - np.arange(n_items)).astype(float)
+    i, j = np.triu_indices(n_items, 1)
+    F, few = np.zeros((n_items, n_items)), rng.choice(len(i), n_entries, replace=False)
+    F[i[few], j[few]] = F[j[few], i[few]] = rng.integers(1, 9, n_entries)
+    X, others = sample(n_items, n, rng), sample(n_items, 200, rng)
+    y, truth = (np.array([value(F, D, 0.0, x) for x in each]) for each in (X, others))
+    given = Data.of(X, (y - y.mean()) / y.std(), np.zeros(n))
+    return (
+        given,
+        Template("line", D[i, j] / np.sqrt(np.mean(D[i, j] ** 2)), False),
+        others,
+        (truth - y.mean()) / y.std(),
+    )
+
+
+def test_known_distances_leave_half_as_many_unknowns_and_few_interactions_fewer_still():
+    given, template, others, truth = sparse_problem(14, 70)  # 91 unknowns, of which 12 are not zero
+    errors = {}
+    for kind in (Kind.ANY, Kind.TEMPLATE, Kind.SPARSE_TEMPLATE):
+        known = template if kind.knows_places else None
+        predicted = ensemble_of(given, 14, 150, kind, template=known).values(invert(others)).mean(axis=1)
+        errors[kind] = np.sqrt(np.mean((predicted - truth) ** 2))
+    assert errors[Kind.SPARSE_TEMPLATE] < 0.05
+    assert 2 * errors[Kind.SPARSE_TEMPLATE] < errors[Kind.TEMPLATE] < 0.7 * errors[Kind.ANY]
 
 
 def test_noisy_values_are_not_interpolated():

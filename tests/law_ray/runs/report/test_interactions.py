@@ -23,6 +23,7 @@ from tests.oracles.pairwise import symmetric, value
 N_ITEMS = 8
 SETTINGS = Settings(n_items=N_ITEMS, evals=130, batch_size=5, n_init=110)
 NAMES = ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"]
+TEMPLATE = "In the order of their numbers, the positions fit a shape with known distances (line), which it uses as D."
 DISTANCE = np.abs(np.subtract.outer(np.arange(N_ITEMS), np.arange(N_ITEMS))).astype(float)
 
 
@@ -156,7 +157,8 @@ def test_what_was_learned_is_the_quadratic_assignment(won):
 
 
 def test_the_report_names_and_draws_the_items_that_want_to_be_close(won):
-    kernel, comparison, share, positions, pairs = describe(won, NAMES)
+    kernel, comparison, template, share, positions, pairs = describe(won, NAMES)
+    assert template == TEMPLATE
     assert kernel.startswith("At the end the Gaussian process used the ")
     assert comparison.startswith("The pairwise model predicts new values better than the Gaussian process (its mean")
     assert comparison.endswith("so it chose the points.")
@@ -203,6 +205,14 @@ def test_the_line_says_which_model_predicts_better(won, tmp_path, errors, line):
     assert (len(describe(run)) > 2) == wins
     assert (draw_interactions(run, path=tmp_path / "drawn.png") is not None) == wins
     assert (tmp_path / "drawn.png").exists() == wins
+
+
+def test_the_shape_is_named_only_where_all_chains_that_are_used_know_it(won):
+    chains = won.optimizer.model.chains
+    assert TEMPLATE in describe(won)
+    assert TEMPLATE not in describe(changed(won, chain_errors=len(chains) * (1.0,)))
+    of_items = tuple(dataclasses.replace(chain, swapped=not chain.swapped) for chain in chains)
+    assert TEMPLATE.replace("positions", "items") in describe(changed(won, chains=of_items))
 
 
 def test_of_few_values_the_line_says_why_the_process_chose_all_the_same(won):
