@@ -71,7 +71,7 @@ REPORT = """# Larger assignments with small budgets
 
 Best values: mean +- standard error over the runs. law-auto begins with {init} random orderings and goes on in batches
 of five; the published methods are sequential. The gap is that of the last mean to the best known value. Seconds:
-processor time spent choosing batches in a run, on one thread.
+processor time spent choosing batches in a run, on one thread, until it ends or finds the optimum.
 """
 
 

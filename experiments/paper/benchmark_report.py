@@ -37,8 +37,8 @@ divided by the root of the sum of their squared standard errors. Below -2, ours 
 paper's figure is after fewer evaluations, ours is taken at that number too. Ranks: those of the means, 1 for the
 lowest, averaged over the problems. The ranks among the paper's nine methods compare with its own; in these, bucb counts
 only on the problems where it was run. Seconds: processor time spent choosing batches in a run, on one thread, where it
-was measured. The paper does not round the distances of att48, which makes a tour some 24 shorter. Why law-est ends
-above the paper on reC19 is examined in climb_starts.md.
+was measured; the runs of law-auto end where they find a proven optimum. The paper does not round the distances of
+att48, which makes a tour some 24 shorter. Why law-est ends above the paper on reC19 is examined in climb_starts.md.
 
 "law-auto without pairs" is law-auto without its pairwise model. Where law-auto itself has no row, it was not run yet
 since it got that model. The seconds of the two are from different machines.

@@ -12,6 +12,7 @@ from experiments.runs import COLUMNS, N_INIT, RUNS, Budget, Run, best_after, com
 from experiments.tasks import Row, append, read
 from law_ray.space.permutations import enumerate_all
 from law_ray.typing import IntArray
+from objectives.instances.best_known import BestKnown
 
 CHR12A = Run("qap:chr12a", "random", 0, 0)
 
@@ -68,6 +69,19 @@ def test_a_curve_is_the_running_minimum_after_each_round() -> None:
     assert best_after(row["curve"], counts).tolist() == [min(objective.values[:count]) for count in counts]
     assert len(row["curve"].split()) == len(set(best_after(row["curve"], counts))) > 1  # no round that improved nothing
     assert tuple(row) == COLUMNS and row["evaluations"] == 80 and row["seconds"] >= 0
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_a_run_ends_where_it_finds_a_proven_optimum(proven: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, known = Distance(), Distance()
+    best = min(map(Distance(), enumerate_all(6)))
+    known.name = "some problem"  # type: ignore[attr-defined]
+    monkeypatch.setattr(runs, "best_known", lambda: {"some problem": BestKnown(best, proven)})
+    row, same = (play(CHR12A._replace(method="law-est"), objective, 5, 70) for objective in (whole, known))
+    assert {**row, "seconds": 0} == {**same, "seconds": 0}
+    found = int(row["curve"].split()[-1].split(":")[0])
+    assert found < len(whole.seen) == 70
+    assert len(known.seen) == (found if proven else 70)
 
 
 def test_a_model_finds_the_optimum() -> None:
