@@ -29,7 +29,6 @@ from law_ray.methods.law import law_est
 from law_ray.methods.registry import METHODS, POSITION_MODEL, SELECTION_MODEL, Method, Model
 from law_ray.models import fit_additive
 from law_ray.models.selection import SelectionHyperparameters, fit
-from law_ray.space.permutations import swap_neighbours
 from law_ray.typing import Int32Array
 from objectives import load
 from objectives.instances.best_known import best_known
@@ -99,8 +98,8 @@ VARIANTS: Mapping[str, Method] = {
     WHOLE: METHODS[WHOLE],
     "no pairwise model": auto(),
     "no tour kernel": auto(ADDITIVE_MODEL),
-    "position kernel and swaps": auto(POSITION_MODEL, neighbours=(swap_neighbours,)),
-    "swaps alone": auto(SWAPS_MODEL, neighbours=(swap_neighbours,)),
+    "position kernel and swaps": auto(POSITION_MODEL),
+    "swaps alone": auto(SWAPS_MODEL),
     "no points that search locally": auto(purposes=(Purpose.IMPROVE, Purpose.EXPLORE)),
     "no points that explore": auto(**purposes(Purpose.IMPROVE, Purpose.LOCAL)),
     "points that improve alone": auto(**purposes(Purpose.IMPROVE)),

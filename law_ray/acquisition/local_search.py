@@ -111,6 +111,18 @@ def climb(
     return _permutation(climbers.q[order]), climbers.values[order]
 
 
+def best_neighbour(
+    landscape: Landscape, centre: IntArray, excluded: Exclusions, constraints: Constraints
+) -> IntArray | None:
+    """Return the free and allowed neighbour (n_items,) of largest value of a permutation, None if there is none.
+
+    Cost O(n n_items^2) to bound the values of all neighbours, and O(n^2) for each that is evaluated exactly.
+    """
+    climbers = _Climbers(landscape, centre[None], excluded, constraints)
+    climbers.values[:] = -np.inf  # so that every neighbour gains
+    return _permutation(climbers.q[0]) if climbers.step_if_any(0) else None
+
+
 class _Climbers:
     """Permutations that climb, by their positions `q` (m, n_items), with their `values` (m,) and `distances` (m, n)."""
 
@@ -153,8 +165,8 @@ class _Climbers:
                     tried[climber] = 0
             self._leap(together)
             active = active[tried[active] < len(self._moves.all)]
-            if len(active):
-                active = active[np.sort(np.unique(self.q[active], axis=0, return_index=True)[1])]
+            first = {self.q[climber].tobytes(): climber for climber in active[::-1]}
+            active = np.array(sorted(first.values()), dtype=np.int64)
 
     def _together(self, climber: int, moves: IntArray) -> list[Int32Array]:
         """Return the climber's positions after the first 2, 4, 8, ... of `moves` that touch nothing in common.

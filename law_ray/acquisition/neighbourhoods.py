@@ -20,6 +20,14 @@ from law_ray.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 N_AT_ONCE = 256
 """Moves that a climber tries at a step (heuristic). Swaps for the position kernel are cheap, so all are tried."""
+SHARE_AT_ONCE = 80
+"""Of more than 100 items, the share of all moves that it tries at a step is one of so many.
+
+With 256 of the 80,000 moves of 200 items, a climb spent most of its time between the compiled loops.
+"""
+
+N_KEPT = 4
+"""Images that are kept per climber: a climber stays where it is in most steps (heuristic)."""
 
 
 class Neighbourhood(Protocol):
@@ -126,7 +134,7 @@ class SwapNeighbourhood:
 
 
 class MixedNeighbourhood:
-    """All swaps, insertions and reversals, of which N_AT_ONCE are tried at a step.
+    """All swaps, insertions and reversals, of which N_AT_ONCE, or one of SHARE_AT_ONCE, are tried at a step.
 
     Each kernel adds what the moves do to its distances. The moves are in a random order, which depends on the number of
     items alone.
@@ -139,7 +147,7 @@ class MixedNeighbourhood:
         self._first = 0
 
     def next(self) -> IntArray:
-        size = min(N_AT_ONCE, len(self.all))
+        size = min(max(N_AT_ONCE, len(self.all) // SHARE_AT_ONCE), len(self.all))
         which = (self._first + np.arange(size)) % len(self.all)
         self._first = (self._first + size) % len(self.all)
         return which
@@ -191,6 +199,7 @@ class TourNeighbourhood(MixedNeighbourhood):
     def __init__(self, kernel: TourKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
         super().__init__(points.shape[1], moves)
         self._kernel, self._images = kernel, kernel.images(points)
+        self._known: dict[bytes, tuple[FloatArray, float]] = {}  # image and R(x, x) of climbers, by their positions
 
     def sums(
         self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Polynomial, which: IntArray
@@ -206,8 +215,16 @@ class TourNeighbourhood(MixedNeighbourhood):
         return tour_moves.moved_similarities(_orders(q), self._images, distances, *self._own(q), *more)
 
     def _own(self, q: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
-        alike = self._kernel.alike
-        return images(alike, q), self._kernel.own(q), alike
+        """Return the images of q, R(x, x), and T; O(n_items^3) for those that were not asked for before."""
+        keys = [row.tobytes() for row in q]
+        new = [row for row, key in enumerate(keys) if key not in self._known]
+        if len(self._known) > N_KEPT * len(q):
+            self._known = {key: self._known[key] for key in keys if key in self._known}
+        if new:
+            found = zip(images(self._kernel.alike, q[new]), self._kernel.own(q[new]), strict=True)
+            self._known.update(zip([keys[row] for row in new], found, strict=True))
+        of_images, own = zip(*(self._known[key] for key in keys), strict=True)
+        return np.array(of_images), np.array(own), self._kernel.alike
 
 
 @neighbourhood.register

@@ -8,15 +8,12 @@ import numpy as np
 
 from law_ray.acquisition.functions import est, log_ei, sigmoid_weight, ucb
 from law_ray.acquisition.landscape import Landscape, Value
-from law_ray.acquisition.local_search import maximise
+from law_ray.acquisition.local_search import best_neighbour, maximise
 from law_ray.methods import pairwise
-from law_ray.methods.baselines import ALL_NEIGHBOURS, Neighbours
 from law_ray.methods.context import BatchContext
 from law_ray.methods.greedy import Step, grow
 from law_ray.methods.incumbent import incumbent, on_plateau
 from law_ray.methods.law import gain_of
-from law_ray.space.constraints import Constraints
-from law_ray.space.exclusions import Exclusions
 from law_ray.typing import FloatArray, IntArray
 
 
@@ -49,8 +46,6 @@ class Design:
     """random permutations, beside the data, among which climbs start"""
     n_starts: int = 4
     """climbs of every point but the first"""
-    neighbours: tuple[Neighbours, ...] = ALL_NEIGHBOURS
-    """of the incumbent"""
     leaves_searched: bool = True
     """whether the local search leaves a point whose surroundings were searched enough"""
 
@@ -78,7 +73,7 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
     Noisy values are replaced by the posterior mean at their points (`denoised`).
 
     The kernel of the process is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps,
-    insertions and reversals. Cost beside the climbs: O(n^2 n_items^2) for the neighbours.
+    insertions and reversals. Cost beside the climbs: O(n n_items^2) for the neighbours.
     """
     context = denoised(context)
     purposes = pairwise.planned(context, batch_size)
@@ -118,9 +113,9 @@ def _by_process(context: BatchContext, batch_size: int, design: Design) -> list[
         purpose = purposes[(len(context.X) + len(step.batch)) % len(purposes)]
         if purpose is Purpose.LOCAL:
             landscape = Landscape(posterior, step.given_batch, _improvement(best_there))
-            around = np.concatenate([neighbours(context.X[[centre]])[0] for neighbours in design.neighbours])
-            if found := _best_free(landscape, around, step.excluded, constraints):
-                return found
+            found = best_neighbour(landscape, context.X[centre], step.excluded, constraints)
+            if found is not None:
+                return [found]
         landscape = Landscape(posterior, step.given_batch, values[purpose])
         pool = step.pool
         starts = pool.best(landscape, design.n_starts) if step.batch else pool.starts(landscape, rng)
@@ -137,12 +132,3 @@ def _improvement(best: float) -> Value:
 def _confidence(mean: FloatArray, variance: FloatArray, given_batch: FloatArray, beta: float) -> FloatArray:
     """Compute GP-UCB with the variance given the batch."""
     return ucb(mean, given_batch, beta)
-
-
-def _best_free(
-    landscape: Landscape, permutations: IntArray, excluded: Exclusions, constraints: Constraints
-) -> list[IntArray]:
-    """Return the free and allowed permutation of largest value, or none if there is none."""
-    allowed = permutations[constraints.allows(permutations)]
-    order = np.argsort(-landscape(allowed), kind="stable")
-    return next(([each] for each in allowed[order] if each not in excluded), [])

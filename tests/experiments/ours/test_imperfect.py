@@ -41,6 +41,16 @@ def test_layouts_differ_in_noise_and_shape_alone():
     assert bent.truth(permutation) == pytest.approx(cost**1.2 + 2.0 * busiest)
 
 
+def test_the_renumbered_layout_is_the_layout_with_other_numbers_of_its_places():
+    plain, renumbered = problem("layout"), problem("renumbered layout")
+    numbers = np.random.default_rng(2).permutation(12)
+    for permutation in (np.random.default_rng(seed).permutation(12) for seed in range(5)):
+        placed = np.empty(12, dtype=int)
+        placed[numbers] = permutation  # place numbers[k] of the plain one is place k of the other
+        assert renumbered.truth(permutation) == plain.truth(placed)
+    assert not np.array_equal(plain.distances, renumbered.distances)
+
+
 def test_a_run_has_the_least_true_values_of_what_it_evaluated():
     (row,) = play_alone(Run("noisy schedule", "local-search", 1, 0))
     counts, values = np.array([pair.split(":") for pair in row["curve"].split()], dtype=float).T

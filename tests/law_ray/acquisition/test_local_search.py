@@ -7,7 +7,7 @@ import pytest
 
 from law_ray.acquisition import local_search
 from law_ray.acquisition.landscape import Landscape
-from law_ray.acquisition.local_search import _Climbers, climb, maximise
+from law_ray.acquisition.local_search import _Climbers, best_neighbour, climb, maximise
 from law_ray.errors import UsedUpError
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.distance import DistanceHyperparameters
@@ -414,3 +414,22 @@ def test_a_climb_over_all_moves_ends_at_a_free_and_allowed_local_maximum(model, 
     around = moved(end)
     free = np.array([p for p in around[constraints.allows(around)] if p not in excluded])
     assert problem.direct(free).max() <= value + 1e-7
+
+
+@models
+@pytest.mark.parametrize("constraints", [Constraints(9), Constraints(*WITHIN["fixed"])])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(model, constraints, seed):
+    problem = OtherProblem(model, seed)
+    centre = constraints.sample(1, np.random.default_rng(seed))[0]
+    around = moved(centre)
+    around = around[constraints.allows(around)]
+    order = np.argsort(-problem.direct(around))
+    excluded = Exclusions(permutations=[centre, *around[order[:3]]])  # some of them may be equal
+    free = np.array([p for p in around if p not in excluded])
+    found = best_neighbour(problem.landscape, centre, excluded, constraints)
+    assert found not in excluded
+    assert any((found == p).all() for p in free)
+    assert problem.direct(found[None])[0] == pytest.approx(problem.direct(free).max(), abs=1e-8)
+    everywhere = Exclusions(permutations=[centre, *around])
+    assert best_neighbour(problem.landscape, centre, everywhere, constraints) is None

@@ -87,11 +87,11 @@ def test_the_incumbent_is_the_last_of_equals():
 def test_batches_of_one_serve_all_purposes(monkeypatch):
     asked = []
 
-    def spy(landscape, permutations, excluded, constraints, original=auto._best_free):
+    def spy(*arguments, original=auto.best_neighbour):
         asked.append(turn)
-        return original(landscape, permutations, excluded, constraints)
+        return original(*arguments)
 
-    monkeypatch.setattr(auto, "_best_free", spy)
+    monkeypatch.setattr(auto, "best_neighbour", spy)
     for turn in range(len(PURPOSES)):
         law_auto(problem(turn=turn), 1)
     assert asked == [turn for turn, purpose in enumerate(PURPOSES) if purpose is Purpose.LOCAL]
