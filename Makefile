@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo docs test test-all check wheel clean
+.PHONY: demo docs test test-all check mutants wheel clean
 
 demo: .venv/run.stamp
 	$(BIN)/law-ray run tsp:plane30 --evals 240 --batch-size 6
@@ -21,6 +21,9 @@ check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+mutants: .venv/mutants.stamp
+	$(BIN)/python tools/mutants.py $(MODULES)
 
 wheel: .venv/dev.stamp
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
@@ -45,4 +48,8 @@ clean:
 
 .venv/oracles.stamp: .venv/dev.stamp
 	$(INSTALL) '.[dev,docs,oracles]'
+	touch $@
+
+.venv/mutants.stamp: .venv/dev.stamp
+	$(INSTALL) '.[dev,mutants]'
 	touch $@

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["INITIAL", "Optimizer", "Trial"]
 
+MAX_ITEMS = 10_000
+"""Beyond a few hundred no model helps. More are refused, since a wrong number would fill the memory (heuristic)."""
 MAX_POINTS = 1_500
 """The model gets at most so many values (heuristic): half of them the best ones, half a random part of the others."""
 
@@ -43,7 +45,7 @@ class Optimizer:
     each ask, in whatever order it was told. An optimizer can be pickled if `key` and `prior_mean` can.
 
     Args:
-        n_items: The number of items, at least 2.
+        n_items: The number of items, from 2 to 10,000.
         method: A name in METHODS, or a `Method` of your own.
         seed: The seed of all random choices.
         n_init: The number of points of the initial design.
@@ -88,8 +90,8 @@ class Optimizer:
         item_names: Sequence[str] | None = None,
         noisy: bool = False,
     ) -> None:
-        if not isinstance(n_items, Integral) or n_items < 2:
-            raise InputError(f"n_items is {n_items!r}: give an integer of at least 2")
+        if not isinstance(n_items, Integral) or not 2 <= n_items <= MAX_ITEMS:
+            raise InputError(f"n_items is {n_items!r}: give an integer from 2 to {MAX_ITEMS}")
         if isinstance(method, str) and method not in METHODS:
             raise InputError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
         for name, number in (("seed", seed), ("n_init", n_init)):

@@ -132,6 +132,7 @@ def fit(
     rng: np.random.Generator,
     previous: PairwiseHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
+    kinds: Sequence[Kind] = KINDS,
 ) -> PairwiseHyperparameters:
     """Fit the process, continue the chains, and update the prediction errors of all models.
 
@@ -143,9 +144,10 @@ def fit(
         rng: Drives the fits.
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
+        kinds: Of the chains that the first fit begins.
     """
     n_items = X.shape[1]
-    kinds = KINDS if n_items in SIZES else ()
+    kinds = kinds if n_items in SIZES else ()
     errors: tuple[float, ...] = (0.0, 0.0)
     chain_errors = tuple(0.0 for _ in kinds)
     if previous is not None and previous.chains:

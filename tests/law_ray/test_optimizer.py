@@ -617,8 +617,8 @@ def test_additions_are_copied(opt):
     assert rows(opt.trials) == [(0, 1, 2, 3, 4, 5)]
 
 
-@pytest.mark.parametrize("n_items", [1, 0, -3, 2.0, "5", None])
-def test_n_items_below_two_or_no_integer_is_refused(n_items):
+@pytest.mark.parametrize("n_items", [1, 0, -3, 2.0, "5", None, 10_001, 10**12])
+def test_n_items_below_two_above_ten_thousand_or_no_integer_is_refused(n_items):
     with pytest.raises(InputError, match="n_items"):
         Optimizer(n_items)
 

@@ -23,6 +23,9 @@ def contains(found, wanted):
 
 def test_the_matrices_are_the_distances_on_grids_and_on_a_cycle_and_the_neighbours():
     found = list(matrices(12))
+    names = [name for name, _ in found]
+    assert {"line", "grid of 3 x 4", "grid of 2 x 2 x 3", "cycle"} < set(names)
+    assert names[-2:] == ["neighbours on a line", "neighbours on a cycle"]
     shapes = [(12,), (2, 6), (6, 2), (3, 4), (4, 3), (2, 2, 3), (2, 3, 2), (3, 2, 2)]
     expected = [distances(nx.grid_graph(shape[::-1])) for shape in shapes]
     expected += [distances(nx.cycle_graph(12)), nx.to_numpy_array(nx.path_graph(12))]
@@ -79,6 +82,27 @@ def test_of_many_values_some_from_all_over_are_used(monkeypatch):
     z[used] = [value(F, D, 0.0, x) for x in X[used]]
     entries = D[np.triu_indices(12, 1)]
     np.testing.assert_allclose(best(X, z).entries, entries / np.sqrt(np.mean(entries**2)))
+
+
+def test_the_best_is_of_largest_evidence_with_an_unknown_constant():
+    """The constant is integrated out by centring the features: without that, other matrices would be the best."""
+    changed = 0
+    i, j = np.triu_indices(8, 1)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, z = sample(8, 12, rng), rng.normal(size=12)
+        evidences = {}
+        for centred in (True, False):
+            for of_items, rows in ((False, invert(X)), (True, X)):
+                for name, D in matrices(8):
+                    A = D[rows[:, i], rows[:, j]]
+                    A = A - A.mean(axis=0) if centred else A
+                    evidences[centred, name, of_items] = log_evidence(A, z - z.mean())
+        found = best(X, z)
+        right, wrong = (max((e, *key[1:]) for key, e in evidences.items() if key[0] is c)[1:] for c in (True, False))
+        assert (found.name, found.of_items) == right
+        changed += right != wrong
+    assert changed > 0
 
 
 def test_constant_values_and_few_of_them_have_a_template():

@@ -315,7 +315,7 @@ def test_records_that_make_no_run_are_refused_by_their_line(tmp_path, what):
         law_ray.load(tmp_path)
 
 
-@pytest.mark.parametrize("settings", [{"n_items": "8"}, {"method": "x"}, {"before": [[9, 9]]}])
+@pytest.mark.parametrize("settings", [{"n_items": "8"}, {"n_items": 10**12}, {"method": "x"}, {"before": [[9, 9]]}])
 def test_a_first_line_that_makes_no_run_is_refused_by_its_line(tmp_path, settings):
     (tmp_path / "journal.jsonl").write_text(json.dumps(header(**settings)) + "\n")
     with pytest.raises(InputError, match=r"journal\.jsonl, line 1: ."):
