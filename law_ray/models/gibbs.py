@@ -27,6 +27,7 @@ from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 from law_ray.models.chain import FIRST_NOISE, Chain, LowRank
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils.compiled import compiled
 
 N_FLAT = 5
 """Sweeps of a chain before the low rank enters (heuristic)."""
@@ -201,14 +202,28 @@ def _regression(entries: FloatArray, rows: IntArray, z: FloatArray, noise: Float
         noise: (n,) variances of the noise.
     """
     n_items = rows.shape[1]
-    i, j = np.triu_indices(n_items, 1)
-    features = symmetric(entries * len(entries) ** -0.5, n_items)[rows[:, i], rows[:, j]]
+    features = _features(symmetric(entries * len(entries) ** -0.5, n_items), rows)
     weights = 1.0 / noise
     weights /= weights.sum()
     mean_features, mean_value = weights @ features, float(weights @ z)
     deviation = np.sqrt(noise)
-    A = (features - mean_features) / deviation[:, None]
-    return _Regression(A, (z - mean_value) / deviation, deviation, mean_features, mean_value)
+    features -= mean_features
+    features /= deviation[:, None]
+    return _Regression(features, (z - mean_value) / deviation, deviation, mean_features, mean_value)
+
+
+@compiled()
+def _features(matrix: FloatArray, rows: IntArray) -> FloatArray:
+    """Return matrix[rows[t, i], rows[t, j]] for all pairs i < j, (n, n_pairs)."""
+    n, n_items = rows.shape
+    features = np.empty((n, n_items * (n_items - 1) // 2))
+    for t in range(n):
+        pair = 0
+        for i in range(n_items):
+            for j in range(i + 1, n_items):
+                features[t, pair] = matrix[rows[t, i], rows[t, j]]
+                pair += 1
+    return features
 
 
 def _factor(A: FloatArray, residual: float) -> FloatArray:
@@ -272,20 +287,55 @@ def _draw_columns(
         rng: Draws.
     """
     columns = prior.columns.copy()
-    (n_items, rank), precisions = columns.shape, 1.0 / prior.widths
-    current = replace(prior, columns=columns)
+    n_items, rank = columns.shape
     A_T = np.ascontiguousarray(solve_triangular(factor, A, lower=True, check_finite=False).T)
     residuals = solve_triangular(factor, y, lower=True, check_finite=False) - prior.mean() @ A_T
-    number = symmetric(np.arange(float(len(A_T))), n_items).astype(np.int64)  # of each pair
-    for k in rng.permutation(n_items):
-        others = np.flatnonzero(np.arange(n_items) != k)
-        features = current.factors()[others].T @ A_T[number[k, others]]
+    order, normals = rng.permutation(n_items), rng.normal(size=(n_items, rank))
+    _draw_rows(columns, np.array(prior.signs, dtype=np.float64), 1.0 / prior.widths, A_T, residuals, order, normals)
+    widths = 0.5 * ((columns**2).sum(axis=0) + 1.0 / rank) / rng.gamma(0.5 * n_items + 0.5, size=rank)
+    return replace(prior, columns=columns, widths=widths)
+
+
+@compiled()
+def _draw_rows(
+    columns: FloatArray,
+    signs: FloatArray,
+    precisions: FloatArray,
+    A_T: FloatArray,
+    residuals: FloatArray,
+    order: IntArray,
+    normals: FloatArray,
+) -> None:
+    """Draw the rows of U, one given the others, O(n_items^2 rank n); changes `columns` and `residuals` in place.
+
+    Args:
+        columns: (n_items, rank) U.
+        signs: (rank,) as of `LowRank`.
+        precisions: (rank,) of the prior of the entries.
+        A_T: (n_pairs, n) whitened features.
+        residuals: (n,) whitened values less those of the matrix of low rank.
+        order: (n_items,) in which rows are drawn.
+        normals: (n_items, rank) standard normal numbers.
+    """
+    (n_items, rank), n = columns.shape, len(residuals)
+    features = np.empty((rank, n))  # what a row of U is multiplied by
+    for turn in range(n_items):
+        k = order[turn]
+        features[:] = 0.0
+        for other in range(n_items):
+            if other == k:
+                continue
+            i, j = min(k, other), max(k, other)
+            pair = i * (2 * n_items - i - 1) // 2 + j - i - 1
+            for r in range(rank):
+                factor = 1.0 if signs[r] == 0.0 else signs[r] * columns[other, r]
+                for t in range(n):
+                    features[r, t] += factor * A_T[pair, t]
         precision = features @ features.T
         target = features @ residuals + precision @ columns[k]
-        precision[np.diag_indices(rank)] += precisions
+        for r in range(rank):
+            precision[r, r] += precisions[r]
         root = np.linalg.cholesky(precision)
-        row = np.linalg.solve(root.T, np.linalg.solve(root, target) + rng.normal(size=rank))
+        row = np.linalg.solve(root.T, np.linalg.solve(root, target) + normals[turn])
         residuals -= (row - columns[k]) @ features
         columns[k] = row
-    widths = 0.5 * ((columns**2).sum(axis=0) + 1.0 / rank) / rng.gamma(0.5 * n_items + 0.5, size=rank)
-    return replace(current, widths=widths)
