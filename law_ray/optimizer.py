@@ -17,7 +17,7 @@ from law_ray.methods.registry import METHODS, Method
 from law_ray.models import prior_mean
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.prior_mean import PriorMean, Proxy, evaluate_proxy
-from law_ray.space.constraints import Constraints
+from law_ray.space.constraints import MAX_ITEMS, Constraints
 from law_ray.space.exclusions import Exclusions, Key, draw_free
 from law_ray.space.naming import Item, by_name, named_constraints, named_orderings
 from law_ray.space.permutations import validate
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["INITIAL", "Optimizer", "Trial"]
 
-MAX_ITEMS = 10_000
-"""Beyond a few hundred no model helps. More are refused, since a wrong number would fill the memory (heuristic)."""
 MAX_POINTS = 1_500
 """The model gets at most so many values (heuristic): half of them the best ones, half a random part of the others."""
 

@@ -19,6 +19,8 @@ from law_ray.typing import BoolArray, FloatArray, IntArray
 
 Pair = tuple[int, int]
 
+MAX_ITEMS = 10_000
+"""Beyond a few hundred no model helps. More are refused, since a wrong number would fill the memory (heuristic)."""
 STEPS_PER_ITEM = 16
 """Steps per item of the random walk that makes a drawn ordering more uniform.
 
@@ -84,8 +86,8 @@ class Constraints:
         before: Iterable[Pair] = (),
         fixed: Mapping[int, int] | Iterable[Pair] = (),
     ) -> None:
-        if not isinstance(n_items, Integral) or n_items < 1:
-            raise InputError(f"n_items is {n_items!r}: give an integer of at least 1")
+        if not isinstance(n_items, Integral) or not 1 <= n_items <= MAX_ITEMS:
+            raise InputError(f"n_items is {n_items!r}: give an integer from 1 to {MAX_ITEMS}")
         pairs = _pairs("before", before, "items", n_items)
         fixed = fixed.items() if isinstance(fixed, Mapping) else fixed
         positions = _pairs("fixed", fixed, "item and position", n_items)

@@ -78,7 +78,7 @@ def test_a_refusal_names_a_minimal_set_of_conflicting_constraints(known):
         (3, [], {0: 1, 2: 1}, "items 0 and 2 are both fixed at position 1: choose one"),
         (3, [], [(0, 1), (0, 2)], "item 0 is fixed at positions 1 and 2: choose one"),
         (3, [(0, 1)], {1: 0}, "no ordering has item 0 before item 1, item 1 at position 0: remove one of these"),
-        (0, [], {}, "n_items is 0: give an integer of at least 1"),
+        (0, [], {}, "n_items is 0: give an integer from 1 to 10000"),
         (2.5, [], {}, r"n_items is 2\.5"),
     ],
 )
