@@ -168,6 +168,7 @@ def table(path, integers):
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("integers", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_users_table_gives_a_network(tmp_path, here, integers):
     table(tmp_path / "plant.csv", integers)
     done = here("run", "nml:plant.csv", "-o", "n_samples=200", "--evals", 6, "--n-init", 3, "--batch-size", 3,

@@ -95,6 +95,7 @@ def tried(results):
     return [result.config["permutation"] for result in results]
 
 
+@pytest.mark.slow
 def test_tune_evaluates_the_rounds_of_the_optimizer(tuner):
     results = tuner(score, search(), 10).fit()
     assert tried(results) == plain([4, 3, 3])

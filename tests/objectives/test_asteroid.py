@@ -13,6 +13,7 @@ def problem():
     return load("4", seed=1)
 
 
+@pytest.mark.slow
 def test_the_inner_optimisation_finds_what_many_local_searches_find(problem):
     def cost(days):
         wait, flight = days

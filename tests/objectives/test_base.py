@@ -115,6 +115,7 @@ def test_unknown_names_and_options_are_refused_in_one_line(name: str, options: d
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_listed_network_loads_with_the_listed_size_and_every_description_is_one_line() -> None:
     listed = families()
     for name in ("sachs", "child", "insurance", "alarm"):

@@ -39,6 +39,7 @@ def test_the_bootstrap_of_a_clear_network_is_sure_of_it() -> None:
     assert ((found + found.T)[table.true_dag] == 1).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_a_data_set_leaves_rows_of_every_method_over_the_same_pairs(tmp_path) -> None:
     rows = play(2, Run("sachs", 100, 0))
     assert {row["method"] for row in rows} == set(METHODS)

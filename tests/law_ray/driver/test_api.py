@@ -86,6 +86,7 @@ def test_a_run_on_ray_makes_the_history_that_the_optimiser_alone_makes(tmp_path)
     assert result.backup_error == ""
 
 
+@pytest.mark.slow
 def test_an_asynchronous_run_evaluates_each_trial_once_and_replaces_it_at_once(tmp_path):
     result = minimize(noisy, tmp_path, method="law-est", seed=3, mode="async", batch_size=2)
     assert result.stop_reason == "all evaluations were made"
@@ -176,6 +177,7 @@ def test_what_still_runs_when_time_is_up_is_left_to_a_resume(tmp_path):
     assert resumed.evaluations == 30
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_extended_under_the_same_seed(tmp_path):
     begun(tmp_path / "run", displacement, evals=15)
     with pytest.raises(InputError, match="evals is 5"):

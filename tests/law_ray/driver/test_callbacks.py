@@ -100,6 +100,7 @@ OPTIONS = {"evals": 20, "n_init": 10, "batch_size": 5, "method": "random", "prog
 
 
 @pytest.mark.usefixtures("cluster")
+@pytest.mark.slow
 def test_a_run_on_ray_calls_back_and_a_callback_that_raises_ends_it_so_that_it_can_be_resumed(tmp_path):
     got = []
 

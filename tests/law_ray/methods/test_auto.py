@@ -200,6 +200,7 @@ def test_the_history_does_not_depend_on_the_number_of_threads():
     assert histories[0] == histories[1]
 
 
+@pytest.mark.slow
 def test_a_run_continues_from_its_journal_as_if_it_had_not_stopped():
     whole = Optimizer(9, "law-auto", n_init=8)
     history(whole, rounds=4, batch_size=8)

@@ -100,6 +100,7 @@ def test_a_batch_of_one_is_that_of_dpp_max():
     assert dpp_sample_est(problem.context(), 1).tolist() == dpp_max_est(problem.context(), 1).tolist()
 
 
+@pytest.mark.slow
 def test_sampled_points_of_distinct_keys_are_draws_from_the_sets_of_such():
     """The keys stand for 1 to 5 permutations each, so that a set has more or fewer free ones beside it than another."""
     problem, rng = Problem(4, 3), np.random.default_rng(0)

@@ -125,6 +125,7 @@ def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predi
     assert error == pytest.approx(np.mean((pairs - Standardization.of(y[:30])(y[30:])) ** 2), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_interactions_are_found_and_other_objectives_left_to_the_process():
     X, y = problem(130)
     assert fitted(X, y, range(30, 131, 20)).advantage > 3.0

@@ -109,8 +109,8 @@ def test_drawn_matrices_have_the_posterior_mean_and_covariance(n):
 
 @pytest.mark.parametrize(
     ("signs", "sparse"),
-    [((1, -1, 1, -1, 1, -1), False), ((0, 1, 1), False), ((0,), True), ((), True)],
-    ids=["any", "distances", "sums and sparse", "sparse"],
+    [((1, -1, 1, -1, 1, -1), False), ((0, 1, 1), False), ((0,), True)],
+    ids=["any", "distances", "sums and sparse"],
 )
 def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_values_unchanged(signs, sparse):
     """From a draw of the joint distribution, steps lead to another draw of it (Geweke, "Getting it right", 2004).
@@ -194,6 +194,7 @@ def test_with_more_values_than_unknowns_everything_is_known(kind):
     assert error(given, truth, 9, kind) < 0.05
 
 
+@pytest.mark.slow
 def test_distances_are_learned_from_fewer_values_by_chains_that_expect_them():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(14, 2))

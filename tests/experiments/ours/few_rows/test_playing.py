@@ -27,6 +27,7 @@ def test_the_runs_are_planned_by_seeds_and_small_data_first() -> None:
 
 
 @pytest.mark.parametrize("method", ["true-network", "greedy-bic", "law-bic", "law-nml"])
+@pytest.mark.slow
 def test_a_run_leaves_a_row_with_all_its_columns(method: str) -> None:
     (row,) = play(EFFORT, RUN._replace(method=method))
     assert set(row) == set(COLUMNS)

@@ -48,6 +48,7 @@ def test_noise_depends_on_the_seed_and_the_number_of_the_evaluation():
     assert all(a != b for a, b in zip(first, other, strict=True))
 
 
+@pytest.mark.slow
 def test_the_curve_has_the_true_value_of_the_ordering_with_the_least_observed_one():
     box = BlackBox("line:20", 9, 1, 3)
     found = box.values(orderings(8, 20))

@@ -34,6 +34,7 @@ def test_a_method_proposes_as_many_orderings_as_the_budget_and_the_same_by_the_s
 
 
 @pytest.mark.parametrize("problem", [name for name in PROBLEMS if PROBLEMS[name].heuristics])
+@pytest.mark.slow
 def test_a_heuristic_proposes_one_ordering(problem):
     for name in set(methods_for(problem)) - set(METHODS):
         assert len(proposals(name, problem, 1, 0)) == 1

@@ -25,6 +25,7 @@ def test_every_network_is_listed_and_named_with_its_size() -> None:
 
 
 @pytest.mark.parametrize("name", [*NETWORKS, "hepar2", "andes"])
+@pytest.mark.slow
 def test_samples_follow_the_network(name: str) -> None:
     """Every conditional frequency with enough rows is within five standard errors of its probability."""
     table = sample_network(name, n_rows=4000, seed=1)
@@ -43,6 +44,7 @@ def test_samples_follow_the_network(name: str) -> None:
         assert (deviation[rows[:, 0] > 0] <= bound[rows[:, 0] > 0]).all()
 
 
+@pytest.mark.slow
 def test_a_seed_determines_the_table_and_shuffles_the_columns() -> None:
     first, again, other = (sample_network("sachs", 50, seed) for seed in (3, 3, 4))
     assert first.fingerprint == again.fingerprint != other.fingerprint
