@@ -21,7 +21,7 @@ from law_ray.typing import BoolArray, FloatArray, Int32Array, IntArray
 N_AT_ONCE = 256
 """Moves that a climber tries at a step (heuristic). Swaps for the position kernel are cheap, so all are tried."""
 SHARE_AT_ONCE = 80
-"""Of more than 100 items, the share of all moves that it tries at a step is one of so many.
+"""With more than 100 items, a climber tries one in so many of all moves at a step (heuristic).
 
 With 256 of the 80,000 moves of 200 items, a climb spent most of its time between the compiled loops.
 """
@@ -134,7 +134,7 @@ class SwapNeighbourhood:
 
 
 class MixedNeighbourhood:
-    """All swaps, insertions and reversals, of which N_AT_ONCE, or one of SHARE_AT_ONCE, are tried at a step.
+    """All swaps, insertions and reversals, of which N_AT_ONCE, or one in SHARE_AT_ONCE, are tried at a step.
 
     Each kernel adds what the moves do to its distances. The moves are in a random order, which depends on the number of
     items alone.

@@ -19,9 +19,11 @@ from law_ray.typing import BoolArray, FloatArray, IntArray
 from law_ray.utils.compiled import compiled
 
 N_STEPS = 1000
-"""From each start. The minimum of nug22 was found by one search from a random ordering in three tries of ten with 1,000
-steps, in five with 10,000, and by ten searches of 1,000 steps in ten of ten. That of tho30: one, three and nine. A
-climb to a local minimum found that of nug22 from 40 orderings in three tries of eight."""
+"""Swaps from each start.
+
+Of ten tries on nug22, one search of 1,000 steps found the minimum in three, one of 10,000 in five, and ten of 1,000 in
+all; on tho30 in one, three and nine. Forty climbs to local minima found that of nug22 in three tries of eight.
+"""
 TENURE = (0.9, 1.1)
 """For how many steps per item an item stays away from a position that it left: drawn between these (Taillard)."""
 

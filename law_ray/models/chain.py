@@ -149,7 +149,7 @@ class Chain:
         return Chain.from_record(self.to_record())
 
     def to_record(self) -> dict[str, Any]:
-        """Return the chain as a journal stores it: some 4 kB for 30 items, 33 kB for 100."""
+        """Return the chain as a journal stores it: up to 5 kB for 30 items, 55 kB for 100."""
         parts: list[Any] = [self.places, self.noise]
         for prior in (self.places_prior, self.items_prior):
             parts += [prior.columns, prior.widths, prior.residual]

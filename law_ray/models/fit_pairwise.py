@@ -106,7 +106,7 @@ class PairwiseHyperparameters(OfSelected):
         return self.selection
 
     def to_record(self) -> dict[str, Any]:
-        """Return them as a journal stores them: the chains take some 4 kB each for 30 items, 33 kB for 100."""
+        """Return them as a journal stores them: the chains take up to 5 kB each for 30 items, 55 kB for 100."""
         pairwise = {
             "chains": [chain.to_record() for chain in self.chains],
             "prediction_errors": list(self.prediction_errors),

@@ -28,7 +28,7 @@ FRESH_SEED = 1_000_000
 """Added to the seed of a data set for that of its fresh rows."""
 N_INIT, BATCH_SIZE = 20, 10
 SEARCH_SE = 0.5
-"""nats, of the regret while law_ray searches (heuristic): networks differ by more, and the finalists are told apart."""
+"""Standard error of the regret during a search, in nats (heuristic): networks differ by more, finalists are redrawn."""
 FINALISTS, FRESH_DRAWS = 5, 10
 """The best values of a noisy score are means of so many draws, before the winner is named (heuristic)."""
 PER = 1_000

@@ -181,9 +181,7 @@ def draw_interactions(run: Run, names: Sequence[str] | None = None, path: Path |
     what = "item, in the best ordering found" if long else "item, by its position in the best ordering found"
     _label(of_items, labels, what)
     title = "Which positions count as far apart\n(red: far apart, blue: close)"
-    _heat_map(
-        figure, of_places, found.places, title, "D: learned distance, of mean 0 and\nstandard deviation 1 in each chain"
-    )
+    _heat_map(figure, of_places, found.places, title, "D: distance, of mean 0 and\nstandard deviation 1 in each chain")
     _label(of_places, [str(k) for k in range(len(best))], "position")
     return saved(figure, path or run.folder / "interactions.png")
 
@@ -237,8 +235,9 @@ def _template(model: PairwiseHyperparameters) -> list[str]:
     if model.template is None:
         return []
     name, of_items = model.template
-    what = "items" if of_items else "positions"
-    return [f"In the order of their numbers, the {what} fit a shape with known distances ({name}), which it uses as D."]
+    what, matrix = ("items", "F") if of_items else ("positions", "D")
+    known = f"the {what} fit a shape with known distances ({name})"
+    return [f"In the order of their numbers, {known}, which it uses as {matrix}."]
 
 
 def _in_words(found: Interactions, names: Sequence[str] | None) -> list[str]:
