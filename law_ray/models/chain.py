@@ -124,6 +124,8 @@ class Chain:
     """whether D is that of the items, and F that of the positions"""
     template: str = ""
     """the name of D where the chain knows it"""
+    searched: int = 0
+    """the number of values among which D was found where the chain knows it"""
 
     @classmethod
     def start(
@@ -135,8 +137,14 @@ class Chain:
         of_items = LowRank.start(n_items, kind.items, kind.sparse, rng)
         chain = cls(kind, places, of_places, of_items, FIRST_NOISE, 0, n)
         if template is not None:
-            chain = replace(chain, places=template.entries, swapped=template.of_items, template=template.name)
+            name, entries, swapped, searched = template
+            chain = replace(chain, places=entries, swapped=swapped, template=name, searched=searched)
         return chain.rounded()
+
+    @property
+    def known(self) -> Template:
+        """The template of a chain that knows D."""
+        return Template(self.template, self.places, self.swapped, self.searched)
 
     def __eq__(self, other: object) -> bool:
         """Compare the records."""
@@ -163,6 +171,7 @@ class Chain:
             "began": self.began,
             "swapped": self.swapped,
             "template": self.template,
+            "searched": self.searched,
             "state": base64.b64encode(state.tobytes()).decode(),
         }
 
@@ -183,5 +192,7 @@ class Chain:
             )
             for signs, sparse in ((kind.places, False), (kind.items, kind.sparse))
         )
-        later = {key: record[key] for key in ("swapped", "template") if key in record}  # older journals lack them
+        later = {
+            key: record[key] for key in ("swapped", "template", "searched") if key in record
+        }  # older journals lack them
         return cls(kind, places, first, second, noise, record["sweeps"], record.get("began", 0), **later)

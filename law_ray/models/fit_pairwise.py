@@ -94,11 +94,15 @@ class PairwiseHyperparameters(OfSelected):
 
     @property
     def template(self) -> tuple[str, bool] | None:
-        """The matrix that all used chains take for known: its name, and whether it is that of the items."""
-        chains = [chain for chain, used in zip(self.chains, self.used, strict=True) if used]
-        names = {(chain.template, chain.swapped) for chain in chains if chain.kind.knows_places}
-        alike = len(names) == 1 and all(chain.kind.knows_places for chain in chains)
-        return names.pop() if alike else None
+        """The matrix that the best chain takes for known: its name, and whether it is that of the items.
+
+        None unless all used chains take one for known.
+        """
+        used = [chain for chain, is_used in zip(self.chains, self.used, strict=True) if is_used]
+        if not used or not all(chain.kind.knows_places for chain in used):
+            return None
+        best = self.chains[int(np.argmin(self.chain_errors))]
+        return best.template, best.swapped
 
     @property
     def selected(self) -> SelectionHyperparameters:
@@ -164,7 +168,8 @@ def fit(
     if chains:
         chain_errors = _begin_afresh(chains, chain_errors, data, rng)
     else:
-        chains = [_new_chain(kind, data, rng) for kind in kinds]
+        for kind in kinds:
+            chains.append(_new_chain(kind, data, rng, chains))
     sweeps = [
         _n_sweeps(chain, len(y), error, min(chain_errors)) for chain, error in zip(chains, chain_errors, strict=True)
     ]
@@ -175,11 +180,19 @@ def fit(
     return replace(fitted, ensemble=_ensemble(draws, [chain for chain, _ in used]))
 
 
-def _new_chain(kind: Kind, data: Data, rng: np.random.Generator) -> Chain:
-    """Draw the state of a chain that begins, with the best template where its kind takes one."""
+def _new_chain(kind: Kind, data: Data, rng: np.random.Generator, others: Sequence[Chain]) -> Chain:
+    """Draw the state of a chain that begins, where its kind takes a template with the best one.
+
+    That is not searched for again if another chain has one that was found among hardly fewer values.
+    """
     n, n_items = data.X.shape
-    template = templates.best(data.X, data.z) if kind.knows_places else None
-    return Chain.start(n_items, kind, rng, n, template)
+    if not kind.knows_places:
+        return Chain.start(n_items, kind, rng, n)
+    earlier = [chain.known for chain in others if chain.kind.knows_places]
+    latest = max(earlier, key=lambda template: template.n, default=None)
+    if latest is None or n >= GROWTH * latest.n:
+        latest = templates.best(data.X, data.z, earlier)
+    return Chain.start(n_items, kind, rng, n, latest)
 
 
 def _begin_afresh(
@@ -202,7 +215,7 @@ def _begin_afresh(
     if not old:
         return errors
     worst = max(old, key=lambda k: errors[k])
-    chains[worst] = _new_chain(chains[worst].kind, data, rng)
+    chains[worst] = _new_chain(chains[worst].kind, data, rng, chains)
     return tuple(min(errors) if k == worst else error for k, error in enumerate(errors))
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
 from law_ray.models.chain import FIRST_NOISE, Chain, LowRank
+from law_ray.models.pairwise import symmetric
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled
@@ -150,13 +151,6 @@ def annealed(sweeps: int) -> float:
     """Return the level above which the noise is kept: it falls geometrically from FIRST_NOISE to LEAST_NOISE."""
     share = min(1.0, (sweeps + 1) / N_ANNEALED)
     return FIRST_NOISE ** (1.0 - share) * LEAST_NOISE**share
-
-
-def symmetric(entries: FloatArray, n_items: int) -> FloatArray:
-    """Return the symmetric matrix (n_items, n_items) of zero diagonal with `entries` (n_pairs,) above the diagonal."""
-    matrix = np.zeros((n_items, n_items))
-    matrix[np.triu_indices(n_items, 1)] = entries
-    return matrix + matrix.T
 
 
 class _Regression(NamedTuple):

@@ -7,7 +7,7 @@ errors is used.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from law_ray.kernels.protocol import Covariance, Hyperparameters, Kernel
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.models import fit_additive, fit_tour
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, IntArray
 
 MAX_ERROR = 1e8
@@ -27,6 +28,10 @@ N_ALWAYS = 150
 """Up to so many points each fit of the tour kernel also starts afresh (heuristic: it is cheap there)."""
 FRESH, FRESH_UNUSED = 0.2, 0.05
 """With more points, the share of fits that start afresh, while the tour kernel is used and while not (heuristic)."""
+
+REFIT = 1.1
+"""Both models are fitted again once the values, or their deviation, are so many times those of the last fit (heuristic:
+values that are a few more change the hyperparameters little, and fits took half of the time for choosing)."""
 
 
 class OfSelected(ABC):
@@ -74,6 +79,8 @@ class SelectionHyperparameters(OfSelected):
     prediction_errors: tuple[float, ...]
     """recent mean square errors of the predictions of either model, relative to their mean; 0 before there are any"""
     n: int
+    """the number of values at the last call of `fit`"""
+    n_fitted: int
     """the number of values that they were fitted to"""
 
     @property
@@ -88,6 +95,7 @@ class SelectionHyperparameters(OfSelected):
             "latent": self.tour.to_record(),
             "misses": list(self.prediction_errors),
             "n": self.n,
+            "n_fitted": self.n_fitted,
         }
 
     @classmethod
@@ -96,7 +104,7 @@ class SelectionHyperparameters(OfSelected):
         additive = AdditiveHyperparameters.from_record(record["mixture"])
         tour = TourHyperparameters.from_record(record["latent"])
         first, second = record["misses"]
-        return cls(additive, tour, (first, second), record["n"])
+        return cls(additive, tour, (first, second), record["n"], record.get("n_fitted", record["n"]))
 
 
 def fit(
@@ -106,10 +114,10 @@ def fit(
     previous: SelectionHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
 ) -> SelectionHyperparameters:
-    """Fit both models to (X, y), and update their prediction errors.
+    """Update the prediction errors of both models, and fit them to (X, y) if there is enough that is new (`REFIT`).
 
-    Cost: a fit of the additive kernel, mostly one of the tour kernel, and two processes, O(n^3). Beyond N_ALWAYS points
-    the tour kernel is mostly left as it was while it is not used.
+    Cost: two processes, O(n^3), and then a fit of the additive kernel and mostly one of the tour kernel. Beyond
+    N_ALWAYS points the tour kernel is mostly left as it was while it is not used.
 
     Args:
         X: (n, n_items) permutations, in the order in which they were proposed.
@@ -120,16 +128,27 @@ def fit(
     """
     if previous is None:
         additive = fit_additive.fit(X, y, rng, None, standard_errors)
-        return SelectionHyperparameters(additive, fit_tour.fit(X, y, rng, None, standard_errors), (0.0, 0.0), len(y))
+        tour = fit_tour.fit(X, y, rng, None, standard_errors)
+        return SelectionHyperparameters(additive, tour, (0.0, 0.0), len(y), len(y))
     errors = previous.prediction_errors
     if 1 < previous.n < len(y):
         errors = remembered(errors, _prediction_errors(X, y, previous, standard_errors))
+    updated = replace(previous, prediction_errors=errors, n=len(y))
+    if type(updated.selected) is type(previous.selected) and not _outgrown(y, previous.n_fitted):
+        return updated
     additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
     used, tour = errors[1] < errors[0], previous.tour
     fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
     if fresh or used:
         tour = fit_tour.fit(X, y, rng, tour, standard_errors, fresh)
-    return SelectionHyperparameters(additive, tour, errors, len(y))
+    return SelectionHyperparameters(additive, tour, errors, len(y), len(y))
+
+
+def _outgrown(y: FloatArray, n: int) -> bool:
+    """Say whether y differs enough from its first n values for fits to be made again."""
+    z = Standardization.of(y[:n])(y)
+    deviation = float(np.std(np.clip(z, -MAX_ERROR, MAX_ERROR)))
+    return len(y) >= REFIT * n or not 1.0 / REFIT < deviation < REFIT
 
 
 def remembered(earlier: Sequence[float], latest: Sequence[float]) -> tuple[float, ...]:

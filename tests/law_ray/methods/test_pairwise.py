@@ -46,7 +46,7 @@ def problem(advantage, n=LEAST_VALUES * N_ITEMS, seed=0, constraints=None, witho
     rng = np.random.default_rng(seed)
     X = np.unique((constraints or Constraints(N_ITEMS)).sample(5 * n, rng), axis=0)[:n]
     process = SelectionHyperparameters(
-        AdditiveHyperparameters(some_components(rng), 0.1, 0.0), some_tour(rng), (0.5, 1.5), n
+        AdditiveHyperparameters(some_components(rng), 0.1, 0.0), some_tour(rng), (0.5, 1.5), n, n
     )
     chains = tuple(Chain.start(N_ITEMS, Kind.ANY, rng) for _ in range(2))
     ensemble = some_ensemble(rng, N_ITEMS, n_draws=6)
@@ -170,7 +170,9 @@ def test_where_all_draws_share_a_matrix_the_fewest_are_averaged_whose_minimum_is
             improving = np.flatnonzero(expected < best)
             which = improving[0] if len(improving) else 0
             among = context_of(context.posterior, best, context.excluded, seed=seed)
-            found = pairwise._likely_minimum(among, ensemble, context.excluded)
+            sizes = np.array([1, 2, 4])
+            found, left = pairwise._likely_minimum(among, ensemble, shared, sizes, context.excluded)
+            assert list(left) == ([1, 2, 4][which:] if len(improving) else [])
             of_some = ensemble.values(invert(found[None]))[:, order[: (1, 2, 4)[which]]].mean()
             assert of_some == pytest.approx(values[minima[which]][order[: (1, 2, 4)[which]]].mean())
             sizes_used.add((1, 2, 4)[which])
@@ -179,16 +181,36 @@ def test_where_all_draws_share_a_matrix_the_fewest_are_averaged_whose_minimum_is
 
 def test_with_a_template_all_points_are_such_minima(monkeypatch):
     context, ensemble = problem(50.0)
-    template = Template("some shape", ensemble.places[0][np.triu_indices(N_ITEMS, 1)], False)
+    template = Template("some shape", ensemble.places[0][np.triu_indices(N_ITEMS, 1)], False, 30)
     chains = (Chain.start(N_ITEMS, Kind.TEMPLATE, np.random.default_rng(0), 30, template),)
     shared = dataclasses.replace(ensemble, places=np.broadcast_to(ensemble.places[0], ensemble.places.shape))
     h = dataclasses.replace(context.posterior.hyperparameters, chains=chains, chain_errors=(1.0,), ensemble=shared)
     context = context_of(GaussianProcess(context.X, context.y, h), excluded=context.excluded)
     assert pairwise.planned(context, 5) == 5 * [SAMPLE]
-    others = iter(np.array([p for p in everything(N_ITEMS) if p not in context.excluded])[:2])
-    monkeypatch.setattr(pairwise, "_likely_minimum", lambda *_: next(others))
-    chosen = pairwise.choose(context, [SAMPLE, SAMPLE], [])
-    np.testing.assert_array_equal(chosen, [p for p in everything(N_ITEMS) if p not in context.excluded][:2])
+    free = np.array([p for p in everything(N_ITEMS) if p not in context.excluded])
+    others, tried = iter(free), []
+
+    def likely_minimum(context, draws, known, sizes, excluded):
+        np.testing.assert_array_equal(known, shared.places)
+        tried.append(list(sizes))
+        return next(others), sizes[1:]
+
+    monkeypatch.setattr(pairwise, "_likely_minimum", likely_minimum)
+    np.testing.assert_array_equal(pairwise.choose(context, 3 * [SAMPLE], []), free[:3])
+    assert tried == [[1, 2, 4], [2, 4], [4]]  # what was too few for a point is too few for the next
+
+
+def test_only_draws_that_share_the_known_matrix_are_averaged(monkeypatch):
+    context, ensemble = problem(50.0)
+    places = ensemble.places[[0, 0, 0, 1, 1, 2]]
+    groups = ({0, 1, 2}, {3, 4}, {5})
+    averaged = []
+    monkeypatch.setattr(pairwise, "_minimum", lambda _, draws, some, excluded: averaged.append(set(some)))
+    ensemble = dataclasses.replace(ensemble, places=places)
+    for seed in range(10):
+        among = context_of(context.posterior, -np.inf, context.excluded, seed=seed)
+        pairwise._likely_minimum(among, ensemble, places, np.array([4]), context.excluded)
+    assert {frozenset(each) for each in averaged} == {frozenset(group) for group in groups}
 
 
 @pytest.mark.parametrize("seed", range(4))

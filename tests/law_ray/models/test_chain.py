@@ -11,11 +11,11 @@ from tests.oracles.pairwise import low_rank_of
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("kind", Kind)
 def test_a_chain_survives_json(kind, swapped):
-    chain = replace(Chain.start(8, kind, np.random.default_rng(0)), swapped=swapped, template="line")
+    chain = replace(Chain.start(8, kind, np.random.default_rng(0)), swapped=swapped, template="line", searched=9)
     again = Chain.from_record(json.loads(json.dumps(chain.to_record())))
     assert again == chain
     assert again.kind is kind
-    assert (again.swapped, again.template) == (swapped, "line")
+    assert (again.known.name, again.known.of_items, again.known.n) == ("line", swapped, 9)
     np.testing.assert_array_equal(again.items_prior.columns, chain.items_prior.columns)
     assert again != Chain.start(8, kind, np.random.default_rng(1))
 
@@ -29,7 +29,8 @@ def test_a_record_is_as_short_as_documented(n_items, limit, kind):
 def test_a_chain_of_an_older_journal_is_of_any_kind():
     chain = Chain.start(8, Kind.ANY, np.random.default_rng(0))
     record = chain.to_record()
-    del record["kind"]
+    for later in ("kind", "swapped", "template", "searched"):
+        del record[later]
     assert Chain.from_record(record) == chain
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from law_ray.models import fit_pairwise, gibbs, selection
+from law_ray.models import fit_pairwise, gibbs, selection, templates
 from law_ray.models.chain import Kind
 from law_ray.models.fit_pairwise import (
     KINDS,
@@ -49,7 +49,7 @@ def two_fits():
 def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
     h = two_fits[-1]
     record = json.loads(json.dumps(h.to_record()))
-    assert list(record) == ["mixture", "latent", "misses", "n", "pairwise"]
+    assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "pairwise"]
     assert PairwiseHyperparameters.from_record(record) == h
 
 
@@ -208,15 +208,35 @@ def test_a_chain_that_predicts_far_worse_than_the_best_rests(two_fits):
     assert moved == [True, True, False, True, True, True, True, False]
 
 
-def test_the_template_is_the_one_that_all_used_chains_take_for_known(two_fits):
+def test_the_template_is_that_of_the_best_chain_where_all_used_chains_take_one_for_known(two_fits):
     first = two_fits[2]
-    n_chains = len(first.chains)
-    errors = [*((n_chains - 2) * [9.0]), 1.0, 1.0]  # the two chains of templates are used
+    errors = [*((len(first.chains) - 2) * [9.0]), 1.0, 1.1]  # the two chains of templates are used
     line = [replace(chain, template="line", swapped=True) for chain in first.chains]
-    other = [*line[:-1], replace(line[-1], template="cycle")]
-    assert replace(first, chains=tuple(line), chain_errors=tuple(errors)).template == ("line", True)
-    assert replace(first, chains=tuple(other), chain_errors=tuple(errors)).template is None
-    assert replace(first, chains=tuple(line), chain_errors=(1.0, *errors[1:])).template is None
+    chains = tuple([*line[:-1], replace(line[-1], template="cycle", swapped=False)])
+    assert replace(first, chains=chains, chain_errors=tuple(errors)).template == ("line", True)
+    assert replace(first, chains=chains, chain_errors=(*errors[:-1], 0.9)).template == ("cycle", False)
+    assert replace(first, chains=chains, chain_errors=(1.0, *errors[1:])).template is None  # one that knows none
+    assert replace(first, chains=(), chain_errors=()).template is None
+
+
+@pytest.mark.parametrize(("n", "is_searched"), [(51, False), (52, True), (90, True)])
+def test_a_template_is_searched_again_when_the_values_have_grown_by_a_third(two_fits, n, is_searched, monkeypatch):
+    others = [replace(chain, searched=30) for chain in two_fits[-1].chains]
+    others[-1] = replace(others[-1], searched=40, template="latest")
+    calls = []
+
+    def best(X, z, earlier):
+        calls.append([template.n for template in earlier])
+        return earlier[0]._replace(name="found", n=len(z))
+
+    monkeypatch.setattr(templates, "best", best)
+    data = fit_pairwise._data(*problem(n), None)
+    for kind in KINDS:
+        chain = fit_pairwise._new_chain(kind, data, np.random.default_rng(0), others)
+        if kind.knows_places:
+            expected = ("found", n) if is_searched else ("latest", 40)
+            assert (chain.template, chain.searched, chain.began) == (*expected, n)
+    assert calls == (2 * [[30, 40]] if is_searched else [])
 
 
 @pytest.mark.parametrize(("n", "replaced"), [(38, None), (39, 2), (300, 2)])

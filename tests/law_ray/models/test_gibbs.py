@@ -153,7 +153,7 @@ def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_v
 @pytest.mark.parametrize("kind", [Kind.TEMPLATE, Kind.SPARSE_TEMPLATE])
 def test_a_chain_that_knows_the_distances_keeps_them_and_may_have_them_for_the_items(kind):
     given, _ = data(8, 40)
-    template = Template("", symmetric(np.random.default_rng(7), 8)[np.triu_indices(8, 1)], False)
+    template = Template("", symmetric(np.random.default_rng(7), 8)[np.triu_indices(8, 1)], False, 40)
     ends = []
     for of_items in (False, True):
         chain = Chain.start(8, kind, np.random.default_rng(1), 40, template._replace(of_items=of_items))
@@ -220,7 +220,7 @@ def sparse_problem(n_items, n, n_entries=12):
     given = Data.of(X, (y - y.mean()) / y.std(), np.zeros(n))
     return (
         given,
-        Template("line", D[i, j] / np.sqrt(np.mean(D[i, j] ** 2)), False),
+        Template("line", D[i, j] / np.sqrt(np.mean(D[i, j] ** 2)), False, len(given.z)),
         others,
         (truth - y.mean()) / y.std(),
     )

@@ -7,40 +7,32 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
 from law_ray.models import templates
-from law_ray.models.templates import NOISE_SHARES, best, log_evidence, matrices
+from law_ray.models.grids import Grid, full_grids, grids_with_gaps
+from law_ray.models.templates import MAX_WITH_GAPS, NOISE_SHARES, Template, best, log_evidence, others
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import symmetric, value
 
 
-def distances(graph):
-    """Return the lengths of the shortest paths between all nodes, in their order."""
-    return nx.floyd_warshall_numpy(graph, sorted(graph))
+def entries_of(D):
+    """Return the entries above the diagonal, of mean square 1."""
+    entries = D[np.triu_indices(len(D), 1)]
+    return entries / np.sqrt(np.mean(entries**2))
 
 
-def contains(found, wanted):
-    return any(np.array_equal(each, wanted) for _, each in found)
+def values_of(D, X, rng):
+    """Return standardized values of assignments to places at the distances D."""
+    F = symmetric(rng, len(D))
+    y = np.array([value(F, D, 5.0, x) for x in X])
+    return (y - y.mean()) / y.std()
 
 
-def test_the_matrices_are_the_distances_on_grids_and_on_a_cycle_and_the_neighbours():
-    found = list(matrices(12))
-    names = [name for name, _ in found]
-    assert {"line", "grid of 3 x 4", "grid of 2 x 2 x 3", "cycle"} < set(names)
-    assert names[-2:] == ["neighbours on a line", "neighbours on a cycle"]
-    shapes = [(12,), (2, 6), (6, 2), (3, 4), (4, 3), (2, 2, 3), (2, 3, 2), (3, 2, 2)]
-    expected = [distances(nx.grid_graph(shape[::-1])) for shape in shapes]
-    expected += [distances(nx.cycle_graph(12)), nx.to_numpy_array(nx.path_graph(12))]
-    expected.append(nx.to_numpy_array(nx.cycle_graph(12)))
-    assert len(found) == len(expected)
-    assert all(contains(found, each) for each in expected)
-
-
-def test_a_hypercube_is_a_grid_of_two_in_every_direction():
-    assert contains(matrices(16), distances(nx.hypercube_graph(4)))
-
-
-@pytest.mark.parametrize(("n_items", "n_grids"), [(13, 1), (22, 3), (30, 13), (32, 16), (36, 26)])
-def test_there_are_as_many_grids_as_ordered_factorisations(n_items, n_grids):
-    assert len(list(matrices(n_items))) == n_grids + 3
+def test_the_matrices_that_are_no_grids_are_a_cycle_and_neighbours():
+    found = others(9)
+    cycle, path = nx.cycle_graph(9), nx.path_graph(9)
+    np.testing.assert_array_equal(found["cycle"], nx.floyd_warshall_numpy(cycle, range(9)))
+    np.testing.assert_array_equal(found["neighbours on a line"], nx.to_numpy_array(path))
+    np.testing.assert_array_equal(found["neighbours on a cycle"], nx.to_numpy_array(cycle))
+    assert len(found) == 3
 
 
 def test_the_evidence_is_that_of_the_gaussian_with_the_best_scale_and_noise():
@@ -61,48 +53,109 @@ def test_the_evidence_is_that_of_the_gaussian_with_the_best_scale_and_noise():
 
 
 @pytest.mark.parametrize("of_items", [False, True])
-@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (12,)])
-def test_the_distances_that_the_values_were_made_of_are_found(shape, of_items):
+@pytest.mark.parametrize("grid", [Grid((3, 4)), Grid((4, 3)), Grid((12,))])
+def test_the_distances_that_the_values_were_made_of_are_found(grid, of_items):
     rng = np.random.default_rng(0)
-    D, F, X = distances(nx.grid_graph(shape[::-1])), symmetric(rng, 12), sample(12, 60, rng)
-    y = np.array([value(F, D, 5.0, x) for x in X])
-    found = best(invert(X) if of_items else X, (y - y.mean()) / y.std())
-    assert found.of_items is of_items
-    assert found.name == ("line" if shape == (12,) else f"grid of {shape[0]} x {shape[1]}")
-    entries = D[np.triu_indices(12, 1)]
-    np.testing.assert_allclose(found.entries, entries / np.sqrt(np.mean(entries**2)))
+    X = sample(12, 60, rng)
+    found = best(invert(X) if of_items else X, values_of(grid.distances(), X, rng))
+    assert (found.name, found.of_items, found.n) == (str(grid), of_items, 60)
+    np.testing.assert_allclose(found.entries, entries_of(grid.distances()))
+
+
+@pytest.mark.parametrize("name", ["cycle", "neighbours on a line", "neighbours on a cycle"])
+def test_shapes_that_are_no_grids_are_found(name):
+    rng = np.random.default_rng(0)
+    X, D = sample(12, 60, rng), others(12)[name]
+    found = best(X, values_of(D, X, rng))
+    assert (found.name, found.of_items) == (name, False)
+    np.testing.assert_allclose(found.entries, entries_of(D))
+
+
+@pytest.mark.parametrize("missing", [(0,), (5,), (0, 3)])
+def test_cells_that_are_missing_are_found(missing):
+    rng = np.random.default_rng(0)
+    grid = Grid((3, 5), missing)
+    X = sample(15 - len(missing), 200, rng)
+    found = best(X, values_of(grid.distances(), X, rng))
+    np.testing.assert_allclose(found.entries, entries_of(grid.distances()))
+    assert "3 x 5" in found.name or "5 x 3" in found.name
+
+
+@pytest.mark.parametrize("grid", [Grid((2, 8), steps=(2.0, 1.0)), Grid((3, 4), steps=(0.25, 1.0))])
+def test_steps_of_other_lengths_are_found(grid):
+    rng = np.random.default_rng(0)
+    X = sample(grid.n_cells, 200, rng)
+    found = best(X, values_of(grid.distances(), X, rng))
+    np.testing.assert_allclose(found.entries, entries_of(grid.distances()))
+    assert found.name == str(grid)
+
+
+def test_climbs_only_improve_and_end_where_no_move_does():
+    rng = np.random.default_rng(1)
+    X, z = sample(11, 40, rng), rng.normal(size=40)
+    side = templates._Side(False, invert(X), z - z.mean())
+    start = side.judged(Grid((2, 6), (4,)))
+    end = templates._climbed(start)
+    assert end.evidence > start.evidence
+    assert all(side.judged(move(end.grid)).evidence <= end.evidence for move in end.grid.moves())
+
+
+def test_a_template_found_earlier_stays_where_none_is_better(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, D = sample(12, 100, rng), symmetric(rng, 12)  # no distances of any shape
+    z = values_of(D, X, rng)
+    true, wrong = (Template.of(name, matrix, False, 50) for name, matrix in (("true", D), ("wrong", D[::-1, ::-1])))
+    found = best(X, z, [wrong, true])
+    assert (found.name, found.n) == ("true", 100)
+    np.testing.assert_array_equal(found.entries, true.entries)
+    assert best(X, z, [wrong]).name != "wrong"
+    of_items = best(invert(X), z, [true._replace(of_items=True)])
+    assert (of_items.name, of_items.of_items) == ("true", True)
 
 
 def test_of_many_values_some_from_all_over_are_used(monkeypatch):
     monkeypatch.setattr(templates, "MAX_VALUES", 60)
     rng = np.random.default_rng(0)
-    D, F, X = distances(nx.grid_graph((4, 3))), symmetric(rng, 12), sample(12, 600, rng)
+    D, F, X = Grid((4, 3)).distances(), symmetric(rng, 12), sample(12, 600, rng)
     z = rng.normal(size=600)
     used = np.unique(np.linspace(0, 599, 60).astype(int))
     z[used] = [value(F, D, 0.0, x) for x in X[used]]
-    entries = D[np.triu_indices(12, 1)]
-    np.testing.assert_allclose(best(X, z).entries, entries / np.sqrt(np.mean(entries**2)))
+    np.testing.assert_allclose(best(X, z).entries, entries_of(D))
 
 
-def test_the_best_is_of_largest_evidence_with_an_unknown_constant():
+def test_the_best_is_of_largest_evidence_with_an_unknown_constant(monkeypatch):
     """The constant is integrated out by centring the features: without that, other matrices would be the best."""
+    monkeypatch.setattr(templates, "_climbed", lambda judged: judged)
     changed = 0
     i, j = np.triu_indices(8, 1)
+    matrices = {str(grid): grid.distances() for grid in full_grids(8)} | others(8)
+    matrices |= {str(grid): grid.distances() for grid in grids_with_gaps(8)}
+    penalties = {str(grid): grid.penalty(12) for grid in (*full_grids(8), *grids_with_gaps(8))}
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X, z = sample(8, 12, rng), rng.normal(size=12)
         evidences = {}
-        for centred in (True, False):
-            for of_items, rows in ((False, invert(X)), (True, X)):
-                for name, D in matrices(8):
-                    A = D[rows[:, i], rows[:, j]]
-                    A = A - A.mean(axis=0) if centred else A
-                    evidences[centred, name, of_items] = log_evidence(A, z - z.mean())
+        for centred, (of_items, rows) in itertools.product((True, False), ((False, invert(X)), (True, X))):
+            for name, D in matrices.items():
+                A = D[rows[:, i], rows[:, j]]
+                A = A - A.mean(axis=0) if centred else A
+                evidences[centred, name, of_items] = log_evidence(A, z - z.mean()) - penalties.get(name, 0.0)
         found = best(X, z)
-        right, wrong = (max((e, *key[1:]) for key, e in evidences.items() if key[0] is c)[1:] for c in (True, False))
-        assert (found.name, found.of_items) == right
-        changed += right != wrong
+        right, wrong = (max((e, *key[1:]) for key, e in evidences.items() if key[0] is c) for c in (True, False))
+        same = found.entries, entries_of(matrices[right[1]])  # shapes of other names may have the same distances
+        assert found.of_items == right[2]
+        np.testing.assert_allclose(*same)
+        changed += right[1:] != wrong[1:]
     assert changed > 0
+
+
+def test_with_many_items_there_are_full_grids_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr(templates, "grids_with_gaps", lambda n: asked.append(n) or iter(()))
+    for n_items in (MAX_WITH_GAPS, MAX_WITH_GAPS + 1):
+        rng = np.random.default_rng(0)
+        best(sample(n_items, 5, rng), rng.normal(size=5))
+    assert asked == [MAX_WITH_GAPS]
 
 
 def test_constant_values_and_few_of_them_have_a_template():
