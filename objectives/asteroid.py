@@ -14,7 +14,7 @@ import numpy as np
 
 from law_ray.space.permutations import validate
 from law_ray.typing import FloatArray, IntArray
-from objectives.orbits import KM_PER_S, Orbits, lambert
+from objectives.orbits import KM_PER_S, Orbits, coast, lambert
 from objectives.simulated import read_size
 
 EARTH = 0
@@ -28,6 +28,9 @@ GRID, ZOOMED, ZOOMS = (24, 36), 9, 5
 
 Each finer grid is about the best point of the one before, of a quarter of the size: a hundredth of a day in the end.
 """
+
+N_DRAWN = 60
+"""Points of an orbit and of a transfer in the picture (heuristic)."""
 
 
 class Leg(NamedTuple):
@@ -134,6 +137,20 @@ class AsteroidRouting:
     def starts(self, count: int, rng: np.random.Generator) -> IntArray:
         """Return the greedy order, to begin with."""
         return self.greedy()[None][:count]
+
+    def drawing(self, permutation: IntArray) -> dict[str, Any]:
+        """Return the orbits and the transfers, seen from the ecliptic's north, for the page of a run."""
+        time, transfers = 0.0, []
+        for leg in self.legs(permutation):
+            left, arrived = time + leg.wait, time + leg.wait + leg.flight
+            place, _ = self.orbits.state(leg.start, np.array([left]))
+            goal, _ = self.orbits.state(leg.end, np.array([arrived]))
+            velocity, _ = lambert(place, goal, np.array([leg.flight]))
+            transfers.append(coast(place[0], velocity[0], leg.flight, N_DRAWN)[:, :2].tolist())
+            time = arrived
+        bodies = range(len(self.orbits.eccentricity))
+        orbits = [self.orbits.ellipse(body, N_DRAWN)[:, :2].tolist() for body in bodies]
+        return {"kind": "orbits", "orbits": orbits, "transfers": transfers}
 
     def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, Any]:
         """Return the parts of the value, and the legs."""

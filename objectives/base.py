@@ -38,7 +38,9 @@ class Objective(Protocol):
     explain(permutation, rng) -> dict: the parts of the final answer, ready for JSON; with a parameter `evaluated` it is
         also given all orderings (m, n_items) that have a value, and the values (m,);
     drawing(permutation) -> dict: what the page of a run draws of the best ordering: {"kind": "tour", "places":
-        (n_items, 2) coordinates} or {"kind": "schedule", "bars": dicts with job, machine, begin and end};
+        (n_items, 2) coordinates}, or {"kind": "schedule", "bars": dicts with job, machine, begin and end}, or {"kind":
+        "floor", "places": (n_items, 2) coordinates of the positions, "weights": n_items numbers that colour the items,
+        "what": what they are}, or {"kind": "orbits", "orbits": lists of points, "transfers": lists of points};
     noisy: whether values are noisy; without it, they are if the objective takes a generator;
     unit: what the values are, for the axes of figures, such as "minutes";
     write(permutation, folder) -> list of Path: the files of the final answer, written to an existing folder; it can

@@ -6,6 +6,7 @@ Lengths in astronomical units (AU), times in days, velocities in km/s where a na
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.special import hyp2f1
 
 from law_ray.typing import FloatArray
@@ -54,6 +55,11 @@ class Orbits:
             along_rate[:, None] * P + across_rate[:, None] * Q,
         )
 
+    def ellipse(self, body: int, count: int) -> FloatArray:
+        """Return places (count, 3) in AU of a body at equal times over one revolution."""
+        period = 2.0 * np.pi * np.sqrt(self.semi_major_axis[body] ** 3 / GRAVITY)
+        return self.state(body, np.linspace(0.0, period, count))[0]
+
     def _axes(self, body: int) -> tuple[FloatArray, FloatArray]:
         """Return the unit vectors towards the periapsis and, in the orbit's plane, at a right angle to it."""
         node, i, w = self.node[body], self.inclination[body], self.periapsis[body]
@@ -61,6 +67,19 @@ class Orbits:
         P = np.array([cn * cw - sn * sw * ci, sn * cw + cn * sw * ci, sw * si])
         Q = np.array([-cn * sw - sn * cw * ci, -sn * sw + cn * cw * ci, cw * si])
         return P, Q
+
+
+def coast(place: FloatArray, velocity: FloatArray, days: float, count: int) -> FloatArray:
+    """Return places (count, 3) at equal times of a body that moves freely, given its first place and velocity (3,)."""
+
+    def rates(_: float, state: FloatArray) -> FloatArray:
+        place = state[:3]
+        return np.concatenate([state[3:], -GRAVITY * place / np.linalg.norm(place) ** 3])
+
+    times = np.linspace(0.0, days, count)
+    solved = solve_ivp(rates, (0.0, days), np.concatenate([place, velocity]), t_eval=times, rtol=1e-8, atol=1e-10)
+    places: FloatArray = solved.y[:3].T
+    return places
 
 
 def lambert(start: FloatArray, end: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -163,6 +163,18 @@ class Slots(Simulated):
         """Return the slottings as a quadratic assignment and by turnover, to begin with."""
         return np.array([self.assigned(), self.turnover()])[:count]
 
+    def drawing(self, permutation: IntArray) -> dict[str, Any]:
+        """Return the slots from above, and how often each article is asked for, for the page of a run."""
+        slot = np.arange(self.n_items)
+        places = np.column_stack([AISLE_SPACING * (slot // self.depth), SLOT_LENGTH * (slot % self.depth + 1)])
+        often = np.diag(self._together)
+        return {
+            "kind": "floor",
+            "places": places.tolist(),
+            "weights": often.tolist(),
+            "what": "share of the orders with it",
+        }
+
     def explain(self, permutation: IntArray, rng: np.random.Generator) -> dict[str, Any]:
         """Return the articles of each aisle from front to back, and the value of a larger sample."""
         names, depth = self.item_names, self.depth

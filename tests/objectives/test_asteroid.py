@@ -40,6 +40,18 @@ def test_legs_follow_each_other_and_make_the_value(problem):
     assert problem.best_leg(1, 4, time) == legs[2]
 
 
+def test_the_drawn_transfers_lead_from_body_to_body(problem):
+    order = np.array([2, 0, 3, 1])
+    drawn, time = problem.drawing(order), 0.0
+    assert len(drawn["orbits"]) == 5
+    np.testing.assert_allclose(np.linalg.norm(drawn["orbits"][0], axis=1), 1.0)  # the Earth's
+    for leg, transfer in zip(problem.legs(order), drawn["transfers"], strict=True):
+        left, arrived = time + leg.wait, time + leg.wait + leg.flight
+        ends = [problem.orbits.state(body, [at])[0][0, :2] for body, at in ((leg.start, left), (leg.end, arrived))]
+        np.testing.assert_allclose([transfer[0], transfer[-1]], ends, atol=1e-4)
+        time = arrived
+
+
 def test_a_body_beside_the_earth_on_its_orbit_is_cheap():
     near = load("2")
     orbits = near.orbits

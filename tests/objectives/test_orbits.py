@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from objectives.orbits import GRAVITY, KM_PER_S, Orbits, lambert
+from objectives.orbits import GRAVITY, KM_PER_S, Orbits, coast, lambert
 
 
 def random_orbits(count):
@@ -75,3 +75,21 @@ def test_transfers_of_any_speed_keep_energy_and_angular_momentum(days):
     momenta = [np.cross(start, left), np.cross(end, arrived)]
     assert momenta[0] == pytest.approx(momenta[1], abs=1e-12)
     assert (momenta[0][:, 2] > 0).all()  # counter-clockwise
+
+
+def test_an_ellipse_closes_and_has_the_sun_in_its_focus():
+    orbits = random_orbits(20)
+    for body in range(20):
+        places = orbits.ellipse(body, 50)
+        np.testing.assert_allclose(places[0], places[-1], atol=1e-9)
+        a, e = orbits.semi_major_axis[body], orbits.eccentricity[body]
+        distances = np.linalg.norm(places, axis=1)
+        assert a * (1 - e) - 1e-9 <= distances.min() < distances.max() <= a * (1 + e) + 1e-9
+
+
+def test_a_body_that_coasts_stays_on_its_orbit():
+    orbits = random_orbits(5)
+    for body in range(5):
+        times = np.linspace(20.0, 400.0, 9)
+        places, velocities = orbits.state(body, times)
+        np.testing.assert_allclose(coast(places[0], velocities[0], 380.0, 9), places, atol=1e-5)

@@ -83,6 +83,17 @@ def test_the_answer_lists_each_article_once():
     assert len(found["aisles"]) == 3
 
 
+def test_the_floor_that_is_drawn_has_the_aisles_of_the_routes():
+    warehouse = replace(load("14", depth=5), n_pickers=1)
+    drawn = warehouse.drawing(np.arange(14))
+    places, weights = np.array(drawn["places"]), np.array(drawn["weights"])
+    alone = np.eye(14)  # an order of one article walks to it and back
+    seconds = warehouse.seconds(alone, np.arange(14))
+    assert seconds == pytest.approx(2.0 * places.sum(axis=1) / SPEED + PICK_SECONDS)
+    asked = warehouse.orders(20_000, np.random.default_rng(1)).mean(axis=0)
+    np.testing.assert_allclose(weights, asked, atol=0.015)
+
+
 @pytest.mark.parametrize(("source", "options"), [("many", {}), ("1", {}), ("5", {"depth": 0}), ("5", {"n_waves": 1})])
 def test_bad_sizes_are_refused(source, options):
     with pytest.raises(InputError, match="give"):

@@ -1,4 +1,4 @@
-"""What the best ordering looks like: the network, the tour or the schedule."""
+"""What the best ordering looks like: the network, the tour, the schedule, the flight or the floor."""
 
 import html
 from collections.abc import Mapping
@@ -40,6 +40,13 @@ def section(view: View) -> Section | None:
     elif drawing.get("kind") == "schedule":
         title, lead = "The schedule", "Each bar is a job on a machine; the last one ends at the makespan."
         blocks.append(Figure("fig-schedule", schedule_figure(view, drawing)))
+    elif drawing.get("kind") == "orbits":
+        title = "The flight"
+        lead = "The bodies' orbits, seen from the ecliptic's north, and the best order's transfers between them, in AU."
+        blocks.append(Figure("fig-orbits", orbits_figure(view, drawing)))
+    elif drawing.get("kind") == "floor":
+        title, lead = "The floor", "What lies where in the best ordering, from above."
+        blocks.append(Figure("fig-floor", floor_figure(view, drawing)))
     facts = [(key.replace("_", " "), _said(value)) for key, value in explained.items() if key not in SHOWN_ELSEWHERE]
     if facts:
         blocks.append(Facts(facts[:SHOWN_FACTS]))
@@ -164,4 +171,66 @@ def schedule_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
     height = int(np.clip(34 * (1 + max(bar["machine"] for bar in bars)) + 110, 260, 800))
     look.styled(drawn, "time", "", height, barmode="overlay", bargap=0.15)
     drawn.update_yaxes(autorange="reversed", type="category")
+    return drawn
+
+
+def orbits_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
+    """Return the `orbits` of the bodies, first that of the start, and the `transfers` in the order of flight."""
+    drawn = go.Figure()
+    start, *others = drawing["orbits"]
+    points = [point for orbit in others for point in (*orbit, [None, None])]  # None: a gap
+    for name, orbit, color in (("orbits", points, look.INITIAL), ("start", start, look.CHOSEN)):
+        x, y = zip(*orbit, strict=True)
+        drawn.add_scatter(x=x, y=y, mode="lines", line={"color": color, "width": 1}, name=name, hoverinfo="skip")
+    transfers = [point for transfer in drawing["transfers"] for point in (*transfer, [None, None])]
+    x, y = zip(*transfers, strict=True)
+    drawn.add_scatter(x=x, y=y, mode="lines", line={"color": look.BEST, "width": 2}, name="transfers", hoverinfo="skip")
+    x, y = zip(*(transfer[-1] for transfer in drawing["transfers"]), strict=True)
+    names = [view.short_names[item] for item in view.run.best.permutation]
+    drawn.add_scatter(
+        x=x,
+        y=y,
+        mode="markers+text",
+        text=[str(visit + 1) for visit in range(len(names))],
+        textposition="top center",
+        marker={"color": look.BEST, "size": 7},
+        hovertext=look.plain([f"visit {visit + 1}: {name}" for visit, name in enumerate(names)]),
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="visits, in their order",
+    )
+    drawn.add_scatter(
+        x=[0.0], y=[0.0], mode="markers", marker={"color": look.AGAIN, "size": 12}, name="Sun", hoverinfo="skip"
+    )
+    look.styled(drawn, "AU", "AU", 640)
+    drawn.update_yaxes(scaleanchor="x")
+    return drawn
+
+
+def floor_figure(view: View, drawing: dict[str, Any]) -> go.Figure:
+    """Return the `places` (n_items, 2) of the positions, each with its item, coloured by the items' `weights`."""
+    x, y = zip(*drawing["places"], strict=True)
+    items = view.run.best.permutation.tolist()
+    weights = [drawing["weights"][item] for item in items]
+    names = look.plain([view.short_names[item] for item in items])
+    drawn = go.Figure()
+    drawn.add_scatter(
+        x=x,
+        y=y,
+        mode="markers+text",
+        text=names,
+        marker={
+            "symbol": "square",
+            "size": 34,
+            "color": weights,
+            "colorscale": [[0.0, "#eef4fb"], [1.0, "#f2a25c"]],  # dark names are legible on both
+            "showscale": True,
+            "colorbar": {"title": {"text": drawing["what"], "side": "right"}},
+        },
+        textfont={"size": 10, "color": "#1f2937"},
+        hovertext=[f"{name}: {number(weight, 3)}" for name, weight in zip(names, weights, strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+    )
+    look.styled(drawn, "", "", 480)
+    drawn.update_yaxes(scaleanchor="x")
     return drawn

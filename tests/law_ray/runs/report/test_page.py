@@ -81,13 +81,14 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path):
     assert page.write(run, path=tmp_path / "elsewhere.html").exists()
 
 
-def test_the_objective_adds_the_tour_or_the_schedule(tmp_path):
-    tour = BlackBox(load("tsp:plane8"))
-    run = made(tmp_path / "tour", n_items=8, objective=tour.objective)
-    assert 'id="fig-tour"' in page.write(run, tour).read_text(encoding="utf-8")
-    shop = BlackBox(load("fsp:ta001"))
-    run = made(tmp_path / "shop", n_items=20, objective=shop.objective, method="random")
-    assert 'id="fig-schedule"' in page.write(run, shop).read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [("tsp:plane8", "tour"), ("fsp:ta001", "schedule"), ("asteroid:4", "orbits"), ("slots:12", "floor")],
+)
+def test_the_objective_adds_its_picture(name, figure, tmp_path):
+    objective = load(name)
+    run = made(tmp_path / "run", n_items=objective.n_items, method="random")
+    assert f'id="fig-{figure}"' in page.write(run, BlackBox(objective)).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
