@@ -26,6 +26,7 @@ from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
 from law_ray.models.chain import FIRST_NOISE, Chain, LowRank
 from law_ray.models.pairwise import symmetric
+from law_ray.models.regression import Regression
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled
@@ -92,11 +93,11 @@ def sweep(chain: Chain, data: Data, rng: np.random.Generator) -> tuple[Chain, Dr
     n_items = data.X.shape[1]
     data = data.swapped() if chain.swapped else data
     variances = chain.noise + data.known_noise
-    regression = _regression(chain.places, data.q, data.z, variances)
+    regression = Regression.of(chain.places, data.q, data.z, variances)
     items, items_prior = _draw_matrix(regression, chain.items_prior, chain.sweeps, rng)
     drawn_last, places, places_prior = items, chain.places, chain.places_prior
     if not chain.kind.knows_places:
-        regression = _regression(items, data.X, data.z, variances)  # the same f, summed over positions
+        regression = Regression.of(items, data.X, data.z, variances)  # the same f, summed over positions
         places, places_prior = _draw_matrix(regression, chain.places_prior, chain.sweeps, rng)
         drawn_last = places
     residuals = regression.deviations(drawn_last)
@@ -134,7 +135,7 @@ def mean_items(chain: Chain, data: Data) -> Draw:
     """Return the posterior mean of F given the chain's D and priors, as a draw that needs no random numbers."""
     n_items = data.X.shape[1]
     data = data.swapped() if chain.swapped else data
-    regression = _regression(chain.places, data.q, data.z, chain.noise + data.known_noise)
+    regression = Regression.of(chain.places, data.q, data.z, chain.noise + data.known_noise)
     prior = chain.items_prior
     mean = prior.mean() if chain.sweeps >= N_FLAT else np.zeros(len(chain.places))
     A, y = regression.compressed()
@@ -153,73 +154,6 @@ def annealed(sweeps: int) -> float:
     return FIRST_NOISE ** (1.0 - share) * LEAST_NOISE**share
 
 
-class _Regression(NamedTuple):
-    """z = A w + constant + noise, whitened: A (n, n_pairs) and z (n,) centred and divided by the noise's deviation."""
-
-    A: FloatArray
-    z: FloatArray
-    deviation: FloatArray
-    """(n,) of the noise"""
-    mean_features: FloatArray
-    """(n_pairs,) what was subtracted from the rows of A"""
-    mean_value: float
-    """what was subtracted from the values"""
-
-    def compressed(self) -> tuple[FloatArray, FloatArray]:
-        """Return A and z with at most n_pairs rows that have the same likelihood but for a constant."""
-        n, n_pairs = self.A.shape
-        if n <= n_pairs:
-            return self.A, self.z
-        gram = blas.dsyrk(1.0, self.A.T, lower=1)
-        gram[np.diag_indices(n_pairs)] += 1e-10 * np.trace(gram) / n_pairs + 1e-300  # against rounding
-        factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-        z = solve_triangular(factor, self.A.T @ self.z, lower=True, check_finite=False)
-        return np.ascontiguousarray(factor.T), z
-
-    def constant(self, weights: FloatArray) -> float:
-        """Return the constant given w."""
-        return self.mean_value - float(self.mean_features @ weights)
-
-    def deviations(self, weights: FloatArray) -> FloatArray:
-        """Return the residuals (n,) of w, in standardized units."""
-        residuals: FloatArray = (self.z - self.A @ weights) * self.deviation
-        return residuals
-
-
-def _regression(entries: FloatArray, rows: IntArray, z: FloatArray, noise: FloatArray) -> _Regression:
-    """Return the regression of z on one matrix, given the other.
-
-    Args:
-        entries: (n_pairs,) the other matrix, above the diagonal.
-        rows: (n, n_items) positions if the other matrix is D, permutations if it is F.
-        z: (n,) standardized values.
-        noise: (n,) variances of the noise.
-    """
-    n_items = rows.shape[1]
-    features = _features(symmetric(entries * len(entries) ** -0.5, n_items), rows)
-    weights = 1.0 / noise
-    weights /= weights.sum()
-    mean_features, mean_value = weights @ features, float(weights @ z)
-    deviation = np.sqrt(noise)
-    features -= mean_features
-    features /= deviation[:, None]
-    return _Regression(features, (z - mean_value) / deviation, deviation, mean_features, mean_value)
-
-
-@compiled()
-def _features(matrix: FloatArray, rows: IntArray) -> FloatArray:
-    """Return matrix[rows[t, i], rows[t, j]] for all pairs i < j, (n, n_pairs)."""
-    n, n_items = rows.shape
-    features = np.empty((n, n_items * (n_items - 1) // 2))
-    for t in range(n):
-        pair = 0
-        for i in range(n_items):
-            for j in range(i + 1, n_items):
-                features[t, pair] = matrix[rows[t, i], rows[t, j]]
-                pair += 1
-    return features
-
-
 def _factor(A: FloatArray, residual: float) -> FloatArray:
     """Return the lower Cholesky factor of residual A A' + I, the covariance of the values about the low rank."""
     covariance = blas.dsyrk(residual, A.T, trans=1, lower=1)
@@ -229,7 +163,7 @@ def _factor(A: FloatArray, residual: float) -> FloatArray:
 
 
 def _draw_matrix(
-    regression: _Regression, prior: LowRank, sweeps: int, rng: np.random.Generator
+    regression: Regression, prior: LowRank, sweeps: int, rng: np.random.Generator
 ) -> tuple[FloatArray, LowRank]:
     """Draw a matrix (n_pairs,) from its posterior, and its prior; in the first sweeps about 0, its prior as it is.
 

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from law_ray.models import gibbs
+from law_ray.models import gibbs, pairwise
 from law_ray.models.chain import FIRST_NOISE, Chain, Kind, LowRank
 from law_ray.models.gibbs import LEAST_NOISE, N_ANNEALED, N_DENSE, N_FLAT, Data
 from law_ray.models.pairwise import Ensemble
+from law_ray.models.regression import Regression
 from law_ray.models.templates import Template
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import low_rank_of, symmetric, value
@@ -78,7 +79,7 @@ def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, swee
     given, _ = data(7, n, known_noise=known_noise)
     chain = some_chain(7, sweeps, kind)
     i, j = np.triu_indices(7, 1)
-    D = gibbs.symmetric(chain.places, 7)
+    D = pairwise.symmetric(chain.places, 7)
     A = np.column_stack([D[given.q[:, i], given.q[:, j]] / np.sqrt(21), np.ones(n)])
     prior = chain.items_prior
     low_rank = np.array(low_rank_of(prior)) * (sweeps >= N_FLAT)
@@ -97,7 +98,7 @@ def test_drawn_matrices_have_the_posterior_mean_and_covariance(n):
     given, _ = data(5, n)
     chain = some_chain(5, 0)
     noise = 0.2 + given.known_noise
-    regression = gibbs._regression(chain.places, given.q, given.z, noise)
+    regression = Regression.of(chain.places, given.q, given.z, noise)
     rng = np.random.default_rng(0)
     draws = np.array([gibbs._draw_matrix(regression, chain.items_prior, 0, rng)[0] for _ in range(4000)])
     A, z = regression.A, regression.z
@@ -142,7 +143,7 @@ def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_v
         prior, entries = joint()
         before.append(summary(prior, entries))
         y = A @ entries + rng.normal(size=n)
-        regression = gibbs._Regression(A, y, np.ones(n), np.zeros(6), 0.0)
+        regression = Regression(A, y, np.ones(n), np.zeros(6), 0.0)
         for _ in range(n_steps):
             entries, prior = gibbs._draw_matrix(regression, prior, N_DENSE, rng)
         after.append(summary(prior, entries))
