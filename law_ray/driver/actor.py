@@ -200,7 +200,7 @@ class Driver:
         waiting = run.pending
         while (reason := self._stop_reason(run)) is None:
             self._slots = slots(run.settings)
-            for trial in waiting or run.refill(run.settings.batch_size or self._slots):
+            for trial in waiting or run.refill(self._slots):
                 evaluations.submit(Job(trial))
             waiting = []
             if evaluations:

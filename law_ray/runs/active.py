@@ -4,6 +4,7 @@ import itertools
 import logging
 import math
 import platform
+import statistics
 import time
 from collections.abc import Container, Sequence
 from importlib import metadata
@@ -30,6 +31,10 @@ FAILED_ROUNDS = 2
 
 MAX_NAME = 60
 """Characters of an objective's name in that of its folder (heuristic): 255 bytes are what file systems take."""
+
+MAX_IDLE = 0.03
+"""The share of its time that a slot may wait for a choice in asynchronous mode; beyond, points are chosen ahead
+(heuristic)."""
 
 TIME_IS_UP = "the time was up"
 """The reason for the end of a run whose max_time is over."""
@@ -155,21 +160,37 @@ class ActiveRun(Run):
                 log.debug("round %d: the fitted model is %s", trials[0].round, model.to_record())
         return trials
 
-    def refill(self, batch_size: int) -> list[Trial]:
-        """Return the points that keep `batch_size` trials pending, in asynchronous mode; empty if none are needed.
+    def refill(self, n_slots: int) -> list[Trial]:
+        """Return the points that keep all slots busy, in asynchronous mode; empty if none are needed.
 
-        Each `batch_size` trials in turn make a round, whether or not those of the round before have ended. LAW chooses
-        the first point of a round as the acquisition's maximum, and the others as further points of that batch.
+        As many trials are pending as there are slots, and some more that are chosen ahead. With a batch size, that many
+        are pending, and no more.
+
+        As many trials in turn as there are slots make a round, whether or not those of the round before have ended. LAW
+        chooses the first point of a round as the acquisition's maximum, and the others as further points of that batch.
         """
+        batch_size = self.settings.batch_size or n_slots
         trials = self.optimizer.trials
         if not trials or len(trials) < self.settings.n_init:
             return self.ask(batch_size)
-        free = batch_size - len(self.pending)
+        free = batch_size + self._n_ahead(n_slots) - len(self.pending)
         if free <= 0 or self._too_late_to_ask or self.enough() is not None:
             return []
         begun = sum(trial.round == trials[-1].round for trial in trials[-batch_size:])
         continue_round = trials[-1].round != INITIAL and begun < batch_size
         return self.ask(min(free, batch_size - begun) if continue_round else free, continue_round)
+
+    def _n_ahead(self, n_slots: int) -> int:
+        """Return how many points to choose ahead: as many as trials end while points are chosen.
+
+        They wait until slots become free, so that no slot waits for a choice. None if choosing takes so little time
+        that slots hardly wait, because a point chosen later knows more values.
+        """
+        seconds = [trial.seconds for trial in self.ended if math.isfinite(trial.seconds)]
+        if self.settings.batch_size or not seconds or not self.seconds_of_asks:
+            return 0
+        share = self.seconds_of_asks[-1] / max(statistics.median(seconds), 1e-9)
+        return 0 if share < MAX_IDLE else min(n_slots, math.ceil(n_slots * share))
 
     def enter(self, trial_id: int, outcome: Outcome) -> None:
         """Enter a trial's outcome: on disk, then in the optimizer."""

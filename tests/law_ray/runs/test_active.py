@@ -266,7 +266,7 @@ def test_asynchronous_proposals_follow_from_the_journal_before_them(tmp_path, li
 
 
 def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_under_way(tmp_path):
-    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async"))
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None))
     first = run.refill(4)
     assert len(first) == len(run.pending) == QUICK.n_init
     assert run.refill(4) == []
@@ -281,10 +281,27 @@ def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_und
         run.enter(trial.id, Outcome(1.0))
     assert [trial.round for trial in run.refill(4)] == [2]
     assert [trial.round for trial in run.refill(8)] == [2, 2, 2, 2]  # nodes have joined; the round grows with them
+    assert run.refill(8) == []
+
+
+@pytest.mark.parametrize(
+    ("asking", "batch_size", "n_ahead"),
+    [(0.28, None, 0), (0.32, None, 1), (1.9, None, 2), (2.1, None, 3), (90.0, None, 10), (90.0, 10, 0), (90.0, 4, -6)],
+)
+def test_as_many_points_are_chosen_ahead_as_trials_end_while_points_are_chosen(tmp_path, asking, batch_size, n_ahead):
+    settings = dataclasses.replace(QUICK, mode="async", batch_size=batch_size)
+    run = started(tmp_path / "run", settings)
+    for trial in run.refill(10):
+        run.enter(trial.id, Outcome(1.0, seconds=10.0))
+    run.seconds_of_asks.append(asking)
+    run.refill(10)
+    assert len(run.pending) == 10 + n_ahead
+    run.seconds_of_asks[-1] = asking
+    assert run.refill(10) == []
 
 
 def test_a_round_gets_no_more_points_than_it_lacks_however_many_slots_are_free(tmp_path):
-    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async"))
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None))
     initial = run.refill(4)
     for trial in initial[:9]:
         run.enter(trial.id, Outcome(1.0))
