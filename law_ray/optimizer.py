@@ -39,8 +39,8 @@ class Optimizer:
 
     Until `n_init` points were asked for or added, and while no value is known, batches begin with the orderings of
     `start`, and then are random. After that, `method` chooses them, in most cases with a Gaussian process that is
-    refitted at each ask. The proposals depend only on `seed`, on the sizes of the batches, and on what was told before
-    each ask, in whatever order it was told. An optimizer can be pickled if `key` and `prior_mean` can.
+    fitted again as values come in. The proposals depend only on `seed`, on the sizes of the batches, and on what was
+    told before each ask, in whatever order it was told. An optimizer can be pickled if `key` and `prior_mean` can.
 
     Args:
         n_items: The number of items, from 2 to 10,000.

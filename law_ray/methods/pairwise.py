@@ -13,7 +13,8 @@ from law_ray.acquisition.pairwise_search import MAX_STEPS, Value, maximise
 from law_ray.methods.context import BatchContext
 from law_ray.methods.incumbent import incumbent
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
-from law_ray.models.pairwise import Ensemble
+from law_ray.models.pairwise import Ensemble, symmetric
+from law_ray.models.templates import Template
 from law_ray.space.exclusions import Exclusions, draw_free
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
@@ -129,14 +130,13 @@ def choose(context: BatchContext, purposes: Sequence[PairwisePurpose], batch: Se
     local: Value = partial(log_ei, best=float(context.posterior.standardize(context.y[[centre]])[0]))
     good = context.X[np.argsort(context.y, kind="stable")[:N_BEST]]
     chosen: list[IntArray] = []
-    template, sizes = hyperparameters.template, 2 ** np.arange(len(draws.items).bit_length())
+    alike = _with_template(draws, hyperparameters.template)
+    sizes = 2 ** np.arange(len(alike).bit_length())
     for purpose in purposes:
-        if purpose is SAMPLE and template is None:
+        if purpose is SAMPLE and not len(alike):
             found = _minimum(context, draws, np.array([next(order)]), excluded)
-        elif purpose is SAMPLE and template is not None:
-            _, of_items = template
-            known = draws.items if of_items else draws.places
-            found, sizes = _likely_minimum(context, draws, known, sizes, excluded)
+        elif purpose is SAMPLE:
+            found, sizes = _likely_minimum(context, draws, alike, sizes, excluded)
         elif purpose is EXPLORE:
             starts = np.concatenate([good, context.constraints.sample(N_RANDOM, context.rng)])
             found = maximise(given, partial(ucb, beta=BETA), starts, excluded, context.constraints, MAX_STEPS)
@@ -159,8 +159,16 @@ def _minimum(context: BatchContext, draws: Ensemble, some: IntArray, excluded: E
     return tabu_search.minimise(items, places, starts, excluded, context.constraints, context.rng)
 
 
+def _with_template(draws: Ensemble, template: Template | None) -> IntArray:
+    """Return which draws have the template for F or D; none without one."""
+    if template is None:
+        return np.arange(0)
+    of_draws = draws.items if template.of_items else draws.places
+    return np.flatnonzero((of_draws == symmetric(template.entries, of_draws.shape[1])).all(axis=(1, 2)))
+
+
 def _likely_minimum(
-    context: BatchContext, draws: Ensemble, known: FloatArray, sizes: IntArray, excluded: Exclusions
+    context: BatchContext, draws: Ensemble, alike: IntArray, sizes: IntArray, excluded: Exclusions
 ) -> tuple[IntArray | None, IntArray]:
     """Return the minimum of the mean of as few draws, which share F or D, as make it expected to improve.
 
@@ -172,21 +180,20 @@ def _likely_minimum(
     Args:
         context: What the batch is chosen from.
         draws: The ensemble.
-        known: (n_draws, n_items, n_items) F or D of the draws: the one that is known.
+        alike: Which draws share F or D.
         sizes: (n_sizes,) how many draws to try, in ascending order.
         excluded: What may not be chosen.
 
     Returns:
-        The free point (n_items,) if there is one, and the sizes to try for the next point of the batch, which needs as
-        many draws: not those that were too few.
+        The free point (n_items,) if there is one, and the sizes to try for the next point of the batch: not those that
+        were too few for this one.
     """
-    order = context.rng.permutation(len(known))
-    alike = order[(known[order] == known[order[0]]).all(axis=(1, 2))]
+    order = context.rng.permutation(alike)
     for number, size in enumerate(sizes):
-        found = _minimum(context, draws, alike[:size], excluded)
+        found = _minimum(context, draws, order[:size], excluded)
         if found is None or _values(draws, found).mean() < context.best:
             return found, sizes[number:]
-    return _minimum(context, draws, alike[:1], excluded), sizes[:0]
+    return _minimum(context, draws, order[:1], excluded), sizes[:0]
 
 
 def _values(ensemble: Ensemble, point: IntArray) -> FloatArray:

@@ -120,12 +120,8 @@ class Chain:
     """since the chain began"""
     began: int
     """the number of values when it began"""
-    swapped: bool = False
-    """whether D is that of the items, and F that of the positions"""
-    template: str = ""
-    """the name of D where the chain knows it"""
-    searched: int = 0
-    """the number of values among which D was found where the chain knows it"""
+    known: Template | None = None
+    """where it knows D, what that is"""
 
     @classmethod
     def start(
@@ -135,16 +131,13 @@ class Chain:
         places = rng.normal(size=n_items * (n_items - 1) // 2)
         of_places = LowRank.start(n_items, kind.places, False, rng)
         of_items = LowRank.start(n_items, kind.items, kind.sparse, rng)
-        chain = cls(kind, places, of_places, of_items, FIRST_NOISE, 0, n)
-        if template is not None:
-            name, entries, swapped, searched = template
-            chain = replace(chain, places=entries, swapped=swapped, template=name, searched=searched)
-        return chain.rounded()
+        places = places if template is None else template.entries
+        return cls(kind, places, of_places, of_items, FIRST_NOISE, 0, n, template).rounded()
 
     @property
-    def known(self) -> Template:
-        """The template of a chain that knows D."""
-        return Template(self.template, self.places, self.swapped, self.searched)
+    def swapped(self) -> bool:
+        """Whether D is that of the items, and F that of the positions."""
+        return self.known is not None and self.known.of_items
 
     def __eq__(self, other: object) -> bool:
         """Compare the records."""
@@ -164,14 +157,14 @@ class Chain:
             parts += [prior.local_scales] if prior.local_scales is not None else []
         state = np.concatenate([np.ravel(part) for part in parts]).astype("<f4")
         n_items = len(self.places_prior.columns)
+        known = {} if self.known is None else self.known._asdict()
+        known.pop("entries", None)  # they are among the numbers
         return {
             "kind": self.kind.name,
             "n_items": n_items,
             "sweeps": self.sweeps,
             "began": self.began,
-            "swapped": self.swapped,
-            "template": self.template,
-            "searched": self.searched,
+            "known": known,
             "state": base64.b64encode(state.tobytes()).decode(),
         }
 
@@ -192,7 +185,5 @@ class Chain:
             )
             for signs, sparse in ((kind.places, False), (kind.items, kind.sparse))
         )
-        later = {
-            key: record[key] for key in ("swapped", "template", "searched") if key in record
-        }  # older journals lack them
-        return cls(kind, places, first, second, noise, record["sweeps"], record.get("began", 0), **later)
+        known = Template(**record["known"], entries=places) if record.get("known") else None
+        return cls(kind, places, first, second, noise, record["sweeps"], record.get("began", 0), known)

@@ -19,6 +19,7 @@ from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
 from law_ray.models.selection import OfSelected, SelectionHyperparameters, mean_square, remembered
 from law_ray.models.standardize import Standardization
+from law_ray.models.templates import Template
 from law_ray.space.permutations import invert
 from law_ray.typing import BoolArray, FloatArray, IntArray
 
@@ -93,16 +94,12 @@ class PairwiseHyperparameters(OfSelected):
         return used
 
     @property
-    def template(self) -> tuple[str, bool] | None:
-        """The matrix that the best chain takes for known: its name, and whether it is that of the items.
-
-        None unless all used chains take one for known.
-        """
+    def template(self) -> Template | None:
+        """The matrix that the best chain takes for known; None unless all used chains take one for known."""
         used = [chain for chain, is_used in zip(self.chains, self.used, strict=True) if is_used]
         if not used or not all(chain.kind.knows_places for chain in used):
             return None
-        best = self.chains[int(np.argmin(self.chain_errors))]
-        return best.template, best.swapped
+        return self.chains[int(np.argmin(self.chain_errors))].known
 
     @property
     def selected(self) -> SelectionHyperparameters:
@@ -183,12 +180,12 @@ def fit(
 def _new_chain(kind: Kind, data: Data, rng: np.random.Generator, others: Sequence[Chain]) -> Chain:
     """Draw the state of a chain that begins, where its kind takes a template with the best one.
 
-    That is not searched for again if another chain has one that was found among hardly fewer values.
+    That is not searched for again if one of the chains so far has one that was found among hardly fewer values.
     """
     n, n_items = data.X.shape
     if not kind.knows_places:
         return Chain.start(n_items, kind, rng, n)
-    earlier = [chain.known for chain in others if chain.kind.knows_places]
+    earlier = [chain.known for chain in others if chain.known is not None]
     latest = max(earlier, key=lambda template: template.n, default=None)
     if latest is None or n >= GROWTH * latest.n:
         latest = templates.best(data.X, data.z, earlier)

@@ -104,8 +104,9 @@ def sweep(chain: Chain, data: Data, rng: np.random.Generator) -> tuple[Chain, Dr
     excess = np.maximum(residuals**2 - data.known_noise, 0.0).sum()  # values with large errors of their own say little
     drawn = 0.5 * (excess + NOISE_SCALE) / rng.gamma(0.5 * len(data.z) + 1.0)
     noise = max(float(drawn), annealed(chain.sweeps))
-    # D F is all that matters, so D is scaled to mean square 1 for the widths to mean the same in all chains.
-    scale = float(np.sqrt(np.mean(places**2)))
+    # D F is all that matters, so D is scaled to mean square 1 for the widths to mean the same in all chains. A known D
+    # stays as it is, so that all draws have the same.
+    scale = 1.0 if chain.kind.knows_places else float(np.sqrt(np.mean(places**2)))
     draw = Draw(
         symmetric(items, n_items) * (len(places) ** -0.5 * scale),
         symmetric(places / scale, n_items),

@@ -17,7 +17,7 @@ from law_ray.typing import FloatArray
 MAX_MISSING = 3
 """Cells without a position that a grid may have (heuristic)."""
 MAX_STEP = 10.0
-"""Of the steps along one axis, in units of those along the last one, or the other way round (heuristic)."""
+"""The longest steps along an axis, in units of those along the last; the shortest are 1 / MAX_STEP (heuristic)."""
 FACTORS = (2.0, 2.0**0.5, 2.0**0.25, 2.0**0.125, 2.0**0.0625)
 """By which the steps along an axis are made longer or shorter (heuristic)."""
 
@@ -71,7 +71,7 @@ class Grid(NamedTuple):
         if self.missing:
             name += f", without cell{'s' if len(self.missing) > 1 else ''} {_listed(map(str, self.missing))}"
         if len(set(self.steps)) > 1:
-            name += f", steps of {_listed(f'{step:.2g}' for step in self.steps)}"
+            name += f", steps of {_listed(f'{step:.3g}' for step in self.steps)}"
         return name
 
 
@@ -96,7 +96,7 @@ def grids_with_gaps(n: int) -> Iterator[Grid]:
 
 
 def _with_missing_moved(grid: Grid, number: int, jump: int) -> Grid:
-    """Return the grid with one of the missing cells moved; as it is where there is no such cell or it is missing."""
+    """Return the grid with a missing cell moved; as it is if that leads out of it or to another missing one."""
     cell = grid.missing[number] + jump
     if not 0 <= cell < grid.n_cells or cell in grid.missing:
         return grid

@@ -1,8 +1,8 @@
 """Model selection for law-auto: the additive kernel, or the tour kernel where that predicts better.
 
 The evidence cannot decide between them: of two models with so different numbers of parameters it prefers the one with
-more. So each model predicts the values that came in since its last fit, and the one with the smaller recent prediction
-errors is used.
+more. So each model predicts the values that came in since the last call of `fit`, and the one with the smaller recent
+prediction errors is used.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,6 @@ from law_ray.kernels.protocol import Covariance, Hyperparameters, Kernel
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.models import fit_additive, fit_tour
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, IntArray
 
 MAX_ERROR = 1e8
@@ -30,8 +29,8 @@ FRESH, FRESH_UNUSED = 0.2, 0.05
 """With more points, the share of fits that start afresh, while the tour kernel is used and while not (heuristic)."""
 
 REFIT = 1.1
-"""Both models are fitted again once the values, or their deviation, are so many times those of the last fit (heuristic:
-values that are a few more change the hyperparameters little, and fits took half of the time for choosing)."""
+"""Both models are fitted again once the number of values or their deviation has grown by this factor (heuristic: a few
+more values change the hyperparameters little, and fits took half of the time for choosing)."""
 
 
 class OfSelected(ABC):
@@ -82,6 +81,8 @@ class SelectionHyperparameters(OfSelected):
     """the number of values at the last call of `fit`"""
     n_fitted: int
     """the number of values that they were fitted to"""
+    deviation: float
+    """the standard deviation of those values, raw"""
 
     @property
     def selected(self) -> AdditiveHyperparameters | TourHyperparameters:
@@ -96,6 +97,7 @@ class SelectionHyperparameters(OfSelected):
             "misses": list(self.prediction_errors),
             "n": self.n,
             "n_fitted": self.n_fitted,
+            "deviation": self.deviation,
         }
 
     @classmethod
@@ -104,7 +106,8 @@ class SelectionHyperparameters(OfSelected):
         additive = AdditiveHyperparameters.from_record(record["mixture"])
         tour = TourHyperparameters.from_record(record["latent"])
         first, second = record["misses"]
-        return cls(additive, tour, (first, second), record["n"], record.get("n_fitted", record["n"]))
+        fitted_to = record.get("n_fitted", 0), record.get("deviation", 0.0)  # older journals: to be fitted again
+        return cls(additive, tour, (first, second), record["n"], *fitted_to)
 
 
 def fit(
@@ -129,26 +132,35 @@ def fit(
     if previous is None:
         additive = fit_additive.fit(X, y, rng, None, standard_errors)
         tour = fit_tour.fit(X, y, rng, None, standard_errors)
-        return SelectionHyperparameters(additive, tour, (0.0, 0.0), len(y), len(y))
+        return SelectionHyperparameters(additive, tour, (0.0, 0.0), len(y), len(y), _deviation(y))
     errors = previous.prediction_errors
     if 1 < previous.n < len(y):
         errors = remembered(errors, _prediction_errors(X, y, previous, standard_errors))
     updated = replace(previous, prediction_errors=errors, n=len(y))
-    if type(updated.selected) is type(previous.selected) and not _outgrown(y, previous.n_fitted):
+    if type(updated.selected) is type(previous.selected) and not _outgrown(y, previous):
         return updated
     additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
     used, tour = errors[1] < errors[0], previous.tour
     fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
     if fresh or used:
         tour = fit_tour.fit(X, y, rng, tour, standard_errors, fresh)
-    return SelectionHyperparameters(additive, tour, errors, len(y), len(y))
+    return SelectionHyperparameters(additive, tour, errors, len(y), len(y), _deviation(y))
 
 
-def _outgrown(y: FloatArray, n: int) -> bool:
-    """Say whether y differs enough from its first n values for fits to be made again."""
-    z = Standardization.of(y[:n])(y)
-    deviation = float(np.std(np.clip(z, -MAX_ERROR, MAX_ERROR)))
-    return len(y) >= REFIT * n or not 1.0 / REFIT < deviation < REFIT
+def _outgrown(y: FloatArray, previous: SelectionHyperparameters) -> bool:
+    """Say whether y differs enough from the values of the last fit for another one.
+
+    It does if it has no more values than at the last call: then it is a part of them, and others than before.
+    """
+    before, now = previous.deviation, _deviation(y)
+    grown = len(y) >= REFIT * previous.n_fitted or not before / REFIT <= now <= before * REFIT
+    return grown or len(y) <= previous.n
+
+
+def _deviation(y: FloatArray) -> float:
+    """Return the standard deviation of values (n,) whose squares may not be finite."""
+    unit = float(np.max(np.abs(y))) or 1.0
+    return unit * float(np.std(y / unit))
 
 
 def remembered(earlier: Sequence[float], latest: Sequence[float]) -> tuple[float, ...]:
@@ -172,7 +184,7 @@ def mean_square(errors: FloatArray) -> float:
 def _prediction_errors(
     X: IntArray, y: FloatArray, previous: SelectionHyperparameters, standard_errors: FloatArray | None
 ) -> tuple[float, float]:
-    """Return the mean square errors of both models, as they were fitted last, at the values that came in since."""
+    """Return the mean square errors of both models, as they were at the last call of `fit`, at the values since."""
     n = previous.n
     known = None if standard_errors is None else standard_errors[:n]
 

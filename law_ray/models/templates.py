@@ -42,12 +42,14 @@ class Template(NamedTuple):
     """whether they are the distances of items, and not of positions"""
     n: int
     """the number of values among which it was found"""
+    penalty: float = 0.0
+    """by which its evidence is reduced, in nats, since it is one of many"""
 
     @classmethod
-    def of(cls, name: str, matrix: FloatArray, of_items: bool, n: int) -> Self:
+    def of(cls, name: str, matrix: FloatArray, of_items: bool, n: int, penalty: float = 0.0) -> Self:
         """Return a matrix (n_items, n_items) as a template."""
         entries = matrix[np.triu_indices(len(matrix), 1)]
-        return cls(name, entries / np.sqrt(np.mean(entries**2)), of_items, n)
+        return cls(name, entries / np.sqrt(np.mean(entries**2)), of_items, n, penalty)
 
 
 def others(n_items: int) -> dict[str, FloatArray]:
@@ -75,13 +77,13 @@ def best(X: IntArray, z: FloatArray, earlier: Iterable[Template] = ()) -> Templa
     some = np.unique(np.linspace(0, n - 1, min(n, MAX_VALUES)).astype(np.int64))
     X, z = X[some], z[some] - z[some].mean()
     sides = (_Side(False, invert(X), z), _Side(True, X, z))
-    grid = _best_grid(sides, n_items)
-    found = [(grid.evidence, Template.of(str(grid.grid), grid.grid.distances(), grid.side.of_items, n))]
+    evidence, grid, side = _best_grid(sides, n_items)
+    found = [(evidence, Template.of(str(grid), grid.distances(), side.of_items, n, grid.penalty(len(z))))]
     for side, (name, matrix) in itertools.product(sides, others(n_items).items()):
         found.append((side.evidence(matrix), Template.of(name, matrix, side.of_items, n)))
     for template in earlier:
         matrix = symmetric(template.entries, n_items)
-        found.append((sides[template.of_items].evidence(matrix), template._replace(n=n)))
+        found.append((sides[template.of_items].evidence(matrix) - template.penalty, template._replace(n=n)))
     return max(found, key=lambda each: each[0])[1]
 
 
@@ -96,9 +98,9 @@ class _Side(NamedTuple):
     """(n,) centred values"""
 
     def evidence(self, matrix: FloatArray) -> float:
-        """Return the log evidence of a matrix (n_items, n_items), in nats."""
+        """Return the log evidence of a matrix (n_items, n_items), in nats. It does not depend on the matrix's scale."""
         i, j = np.triu_indices(len(matrix), 1)
-        features = matrix[self.rows[:, i], self.rows[:, j]]
+        features = (matrix / np.sqrt(np.mean(matrix[i, j] ** 2)))[self.rows[:, i], self.rows[:, j]]
         return log_evidence(features - features.mean(axis=0), self.z)
 
     def judged(self, grid: Grid) -> "_Judged":

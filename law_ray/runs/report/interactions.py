@@ -233,9 +233,8 @@ def _template(model: PairwiseHyperparameters) -> list[str]:
     """Say which distances the model takes for known, if it does."""
     if model.template is None:
         return []
-    name, of_items = model.template
-    what, matrix = ("items", "F") if of_items else ("positions", "D")
-    known = f"the {what} fit a shape with known distances ({name})"
+    what, matrix = ("items", "F") if model.template.of_items else ("positions", "D")
+    known = f"the {what} fit a shape with known distances ({model.template.name})"
     return [f"In the order of their numbers, {known}, which it uses as {matrix}."]
 
 

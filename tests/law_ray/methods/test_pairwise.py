@@ -22,6 +22,7 @@ from law_ray.methods.pairwise import (
     STALLED_PURPOSES,
     SURE_PURPOSES,
 )
+from law_ray.models import pairwise as model
 from law_ray.models.chain import Chain, Kind
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gp import GaussianProcess
@@ -46,7 +47,7 @@ def problem(advantage, n=LEAST_VALUES * N_ITEMS, seed=0, constraints=None, witho
     rng = np.random.default_rng(seed)
     X = np.unique((constraints or Constraints(N_ITEMS)).sample(5 * n, rng), axis=0)[:n]
     process = SelectionHyperparameters(
-        AdditiveHyperparameters(some_components(rng), 0.1, 0.0), some_tour(rng), (0.5, 1.5), n, n
+        AdditiveHyperparameters(some_components(rng), 0.1, 0.0), some_tour(rng), (0.5, 1.5), n, n, 1.0
     )
     chains = tuple(Chain.start(N_ITEMS, Kind.ANY, rng) for _ in range(2))
     ensemble = some_ensemble(rng, N_ITEMS, n_draws=6)
@@ -171,7 +172,7 @@ def test_where_all_draws_share_a_matrix_the_fewest_are_averaged_whose_minimum_is
             which = improving[0] if len(improving) else 0
             among = context_of(context.posterior, best, context.excluded, seed=seed)
             sizes = np.array([1, 2, 4])
-            found, left = pairwise._likely_minimum(among, ensemble, shared, sizes, context.excluded)
+            found, left = pairwise._likely_minimum(among, ensemble, np.arange(6), sizes, context.excluded)
             assert list(left) == ([1, 2, 4][which:] if len(improving) else [])
             of_some = ensemble.values(invert(found[None]))[:, order[: (1, 2, 4)[which]]].mean()
             assert of_some == pytest.approx(values[minima[which]][order[: (1, 2, 4)[which]]].mean())
@@ -179,38 +180,44 @@ def test_where_all_draws_share_a_matrix_the_fewest_are_averaged_whose_minimum_is
     assert sizes_used == {1, 2, 4}
 
 
-def test_with_a_template_all_points_are_such_minima(monkeypatch):
+def with_template(of_items, which=(0, 1, 0, 0, 1, 0)):
+    """Return a context whose best chain knows the matrix that draws with a 0 in `which` have, and those draws."""
     context, ensemble = problem(50.0)
-    template = Template("some shape", ensemble.places[0][np.triu_indices(N_ITEMS, 1)], False, 30)
-    chains = (Chain.start(N_ITEMS, Kind.TEMPLATE, np.random.default_rng(0), 30, template),)
-    shared = dataclasses.replace(ensemble, places=np.broadcast_to(ensemble.places[0], ensemble.places.shape))
-    h = dataclasses.replace(context.posterior.hyperparameters, chains=chains, chain_errors=(1.0,), ensemble=shared)
-    context = context_of(GaussianProcess(context.X, context.y, h), excluded=context.excluded)
+    matrices = [symmetric(np.random.default_rng(seed), N_ITEMS) for seed in range(2)]
+    templates = [Template.of("some shape", matrix, of_items, 30) for matrix in matrices]
+    chains = tuple(Chain.start(N_ITEMS, Kind.TEMPLATE, np.random.default_rng(0), 30, each) for each in templates)
+    known = np.array([model.symmetric(chains[k].known.entries, N_ITEMS) for k in which])
+    ensemble = dataclasses.replace(ensemble, **{"items" if of_items else "places": known})
+    old = context.posterior.hyperparameters
+    h = dataclasses.replace(old, chains=chains, chain_errors=(1.0, 1.1), ensemble=ensemble)
+    return context_of(GaussianProcess(context.X, context.y, h), excluded=context.excluded), ensemble
+
+
+@pytest.mark.parametrize("of_items", [False, True])
+def test_with_a_template_all_points_are_such_minima_of_the_draws_that_have_it(of_items, monkeypatch):
+    context, _ = with_template(of_items)
     assert pairwise.planned(context, 5) == 5 * [SAMPLE]
     free = np.array([p for p in everything(N_ITEMS) if p not in context.excluded])
     others, tried = iter(free), []
 
-    def likely_minimum(context, draws, known, sizes, excluded):
-        np.testing.assert_array_equal(known, shared.places)
+    def likely_minimum(context, draws, alike, sizes, excluded):
+        assert list(alike) == [0, 2, 3, 5]
         tried.append(list(sizes))
         return next(others), sizes[1:]
 
     monkeypatch.setattr(pairwise, "_likely_minimum", likely_minimum)
-    np.testing.assert_array_equal(pairwise.choose(context, 3 * [SAMPLE], []), free[:3])
-    assert tried == [[1, 2, 4], [2, 4], [4]]  # what was too few for a point is too few for the next
+    np.testing.assert_array_equal(pairwise.choose(context, 4 * [SAMPLE], []), free[:4])
+    assert tried == [[1, 2, 4], [2, 4], [4], []]  # what was too few for a point is too few for the next
 
 
-def test_only_draws_that_share_the_known_matrix_are_averaged(monkeypatch):
-    context, ensemble = problem(50.0)
-    places = ensemble.places[[0, 0, 0, 1, 1, 2]]
-    groups = ({0, 1, 2}, {3, 4}, {5})
+def test_draws_that_do_not_share_the_matrix_are_never_averaged(monkeypatch):
+    context, ensemble = with_template(False)
     averaged = []
-    monkeypatch.setattr(pairwise, "_minimum", lambda _, draws, some, excluded: averaged.append(set(some)))
-    ensemble = dataclasses.replace(ensemble, places=places)
+    monkeypatch.setattr(pairwise, "_minimum", lambda _, draws, some, excluded: averaged.append(some.tolist()))
     for seed in range(10):
         among = context_of(context.posterior, -np.inf, context.excluded, seed=seed)
-        pairwise._likely_minimum(among, ensemble, places, np.array([4]), context.excluded)
-    assert {frozenset(each) for each in averaged} == {frozenset(group) for group in groups}
+        pairwise._likely_minimum(among, ensemble, np.array([1, 3, 4]), np.array([2]), context.excluded)
+    assert {frozenset(each) for each in averaged} == {frozenset(pair) for pair in ((1, 3), (1, 4), (3, 4))}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,21 +1,33 @@
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from law_ray.models.chain import Chain, Kind, LowRank
+from law_ray.models.templates import Template
 from tests.oracles.pairwise import low_rank_of
 
 
-@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("of_items", [False, True])
 @pytest.mark.parametrize("kind", Kind)
-def test_a_chain_survives_json(kind, swapped):
-    chain = replace(Chain.start(8, kind, np.random.default_rng(0)), swapped=swapped, template="line", searched=9)
+def test_a_chain_survives_json(kind, of_items):
+    rng = np.random.default_rng(0)
+    template = Template("line", rng.normal(size=28), of_items, 9, 1.5) if kind.knows_places else None
+    chain = Chain.start(8, kind, rng, 10, template)
     again = Chain.from_record(json.loads(json.dumps(chain.to_record())))
     assert again == chain
     assert again.kind is kind
-    assert (again.known.name, again.known.of_items, again.known.n) == ("line", swapped, 9)
+    assert again.swapped is (of_items and kind.knows_places)
+    if template is None:
+        assert again.known is None
+    else:
+        assert (again.known.name, again.known.of_items, again.known.n, again.known.penalty) == (
+            "line",
+            of_items,
+            9,
+            1.5,
+        )
+        np.testing.assert_array_equal(again.known.entries, template.entries.astype("<f4"))
     np.testing.assert_array_equal(again.items_prior.columns, chain.items_prior.columns)
     assert again != Chain.start(8, kind, np.random.default_rng(1))
 
@@ -29,7 +41,7 @@ def test_a_record_is_as_short_as_documented(n_items, limit, kind):
 def test_a_chain_of_an_older_journal_is_of_any_kind():
     chain = Chain.start(8, Kind.ANY, np.random.default_rng(0))
     record = chain.to_record()
-    for later in ("kind", "swapped", "template", "searched"):
+    for later in ("kind", "known"):
         del record[later]
     assert Chain.from_record(record) == chain
 

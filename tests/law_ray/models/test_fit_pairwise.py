@@ -49,7 +49,7 @@ def two_fits():
 def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
     h = two_fits[-1]
     record = json.loads(json.dumps(h.to_record()))
-    assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "pairwise"]
+    assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "deviation", "pairwise"]
     assert PairwiseHyperparameters.from_record(record) == h
 
 
@@ -211,18 +211,17 @@ def test_a_chain_that_predicts_far_worse_than_the_best_rests(two_fits):
 def test_the_template_is_that_of_the_best_chain_where_all_used_chains_take_one_for_known(two_fits):
     first = two_fits[2]
     errors = [*((len(first.chains) - 2) * [9.0]), 1.0, 1.1]  # the two chains of templates are used
-    line = [replace(chain, template="line", swapped=True) for chain in first.chains]
-    chains = tuple([*line[:-1], replace(line[-1], template="cycle", swapped=False)])
-    assert replace(first, chains=chains, chain_errors=tuple(errors)).template == ("line", True)
-    assert replace(first, chains=chains, chain_errors=(*errors[:-1], 0.9)).template == ("cycle", False)
-    assert replace(first, chains=chains, chain_errors=(1.0, *errors[1:])).template is None  # one that knows none
+    chains = first.chains
+    assert replace(first, chain_errors=tuple(errors)).template is chains[-2].known is not None
+    assert replace(first, chain_errors=(*errors[:-1], 0.9)).template is chains[-1].known is not None
+    assert replace(first, chain_errors=(1.0, *errors[1:])).template is None  # one that knows none
     assert replace(first, chains=(), chain_errors=()).template is None
 
 
 @pytest.mark.parametrize(("n", "is_searched"), [(51, False), (52, True), (90, True)])
 def test_a_template_is_searched_again_when_the_values_have_grown_by_a_third(two_fits, n, is_searched, monkeypatch):
-    others = [replace(chain, searched=30) for chain in two_fits[-1].chains]
-    others[-1] = replace(others[-1], searched=40, template="latest")
+    *others, last = two_fits[-1].chains
+    others.append(replace(last, known=last.known._replace(name="latest", n=40)))
     calls = []
 
     def best(X, z, earlier):
@@ -235,7 +234,7 @@ def test_a_template_is_searched_again_when_the_values_have_grown_by_a_third(two_
         chain = fit_pairwise._new_chain(kind, data, np.random.default_rng(0), others)
         if kind.knows_places:
             expected = ("found", n) if is_searched else ("latest", 40)
-            assert (chain.template, chain.searched, chain.began) == (*expected, n)
+            assert (chain.known.name, chain.known.n, chain.began) == (*expected, n)
     assert calls == (2 * [[30, 40]] if is_searched else [])
 
 
@@ -252,3 +251,19 @@ def test_a_chain_begins_afresh_when_its_values_have_grown_by_a_third(two_fits, n
     if replaced is not None:
         assert (after[2].kind, after[2].sweeps, after[2].began) == (chains[2].kind, 0, n)
         assert left == (0.5, 0.9, 0.4, 0.4, 1.0, 2.0, 0.6, 0.7)  # as good as the best until it is judged
+
+
+def test_the_first_fit_searches_for_a_template_once(monkeypatch):
+    calls = []
+    real = templates.best
+    monkeypatch.setattr(templates, "best", lambda *arguments: calls.append(len(arguments[2])) or real(*arguments))
+    X, y = problem(30)
+    first = fitted(X, y, [30])
+    assert calls == [0]
+    worst = tuple(9.0 if chain.known is not None else 1.0 for chain in first.chains)
+    fitted(X, y, [30], first=replace(first, n=30, chain_errors=worst))
+    assert calls == [0]  # too few new values
+    X, y = problem(60)
+    earlier = replace(first, n=60, chain_errors=worst)
+    fit_pairwise.fit(X, y, np.random.default_rng(0), earlier)
+    assert calls == [0, 2]  # given what both chains took for known

@@ -53,7 +53,9 @@ def test_a_chain_survives_json_and_continues_with_the_same_numbers(kind):
 @pytest.mark.parametrize("kind", Kind)
 def test_places_have_mean_square_one_and_draws_are_symmetric_with_zero_diagonals(kind):
     given, _ = data(9, 50)
-    chain, draws = gibbs.advance(Chain.start(9, kind, np.random.default_rng(0)), given, 12, np.random.default_rng(1))
+    rng = np.random.default_rng(0)
+    template = Template.of("", symmetric(rng, 9), False, 50) if kind.knows_places else None
+    chain, draws = gibbs.advance(Chain.start(9, kind, rng, 50, template), given, 12, rng)
     assert np.mean(chain.places**2) == pytest.approx(1.0, rel=1e-6)
     for matrix in (draws[-1].items, draws[-1].places):
         np.testing.assert_array_equal(matrix, matrix.T)
@@ -163,6 +165,9 @@ def test_a_chain_that_knows_the_distances_keeps_them_and_may_have_them_for_the_i
         end, draws = gibbs.advance(chain, seen, N_DENSE + 5, np.random.default_rng(2))
         draw, mean = draws[-1], gibbs.mean_items(end, seen)
         ends.append([each.swapped() if of_items else each for each in (draw, mean)])
+        _, draws = gibbs.advance(chain, given, 3, np.random.default_rng(3))
+        exactly = pairwise.symmetric(chain.known.entries, 8)
+        assert all(np.array_equal(each.items if of_items else each.places, exactly) for each in draws)
     for first, second in zip(*ends, strict=True):
         np.testing.assert_array_equal(first.items, second.items)
         np.testing.assert_array_equal(first.places, second.places)

@@ -16,7 +16,7 @@ from tests.oracles.tour import some_tour
 def both(prediction_errors, seed=0):
     rng = np.random.default_rng(seed)
     additive = AdditiveHyperparameters(some_components(rng), 0.2, 0.3)
-    return SelectionHyperparameters(additive, some_tour(rng), prediction_errors, 20, 19)
+    return SelectionHyperparameters(additive, some_tour(rng), prediction_errors, 20, 19, 2.5)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_a_process_is_that_of_the_model_with_the_smaller_prediction_errors(predi
 def test_hyperparameters_survive_json_under_the_names_of_the_first_journals():
     h = both((0.5, 1.5))
     record = json.loads(json.dumps(h.to_record()))
-    assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted"]
+    assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "deviation"]
     assert SelectionHyperparameters.from_record(record) == h
-    del record["n_fitted"]  # as in the first journals, whose models were fitted at every ask
-    assert SelectionHyperparameters.from_record(record) == dataclasses.replace(h, n_fitted=20)
+    del record["n_fitted"], record["deviation"]  # as in the first journals, whose models were fitted at every ask
+    assert SelectionHyperparameters.from_record(record) == dataclasses.replace(h, n_fitted=0, deviation=0.0)
 
 
 # the fit
@@ -103,7 +103,7 @@ def test_with_many_points_an_unused_tour_kernel_is_mostly_left_as_it_was(monkeyp
     X, y = problem("assignment", N_ALWAYS + 1)
     additive = AdditiveHyperparameters({"hamming": [1.0, 0.1, 0.1, 0.1]}, 0.1, 0.0)
     n = len(y)
-    unused = SelectionHyperparameters(additive, some_tour(np.random.default_rng(0), 15), (0.5, 1.5), n, n // 2)
+    unused = SelectionHyperparameters(additive, some_tour(np.random.default_rng(0), 15), (0.5, 1.5), n, n // 2, 1.0)
     begun = []
 
     def spy(X, y, rng, previous, standard_errors, fresh):
@@ -120,23 +120,39 @@ def test_with_many_points_an_unused_tour_kernel_is_mostly_left_as_it_was(monkeyp
 
 @pytest.mark.parametrize(
     ("n", "deviation", "is_fitted"),
-    [(109, 1.0, False), (111, 1.0, True), (103, 1.3, True), (109, 0.98, False), (108, 1.05, False)],
+    [
+        *((109, 1.0, False), (111, 1.0, True), (103, 1.12, True), (103, 0.9, True), (109, 0.92, False)),
+        *((108, 1.05, False), (103, 0.0, True), (103, 1e300, True)),
+    ],
 )
 def test_hyperparameters_are_fitted_again_when_values_or_their_deviation_have_grown_by_a_tenth(
     n, deviation, is_fitted, monkeypatch
 ):
     rng = np.random.default_rng(0)
-    X, y = sample(15, n, rng), np.tile([-1.0, 1.0], n)[:n]
-    y[100:] *= np.sqrt(1.0 + (deviation**2 - 1.0) * n / (n - 100))  # so that all values have this deviation
-    assert np.std(y) == pytest.approx(deviation, rel=0.02)
-    earlier = dataclasses.replace(both((0.5, 1.5)), tour=some_tour(rng, 15), n=n - 1, n_fitted=100)
+    X, y = sample(15, n, rng), np.resize([3.0 - deviation, 3.0 + deviation], n)
+    y -= y.mean()
+    tour = some_tour(rng, 15)
+    earlier = dataclasses.replace(both((0.5, 1.5)), tour=tour, n=n - 1, n_fitted=100, deviation=1.0)
+    monkeypatch.setattr(selection, "_prediction_errors", lambda *arguments: (1.0, 2.0))
     fits = []
     monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append("additive") or earlier.additive)
     monkeypatch.setattr(fit_tour, "fit", lambda *arguments: fits.append("tour") or earlier.tour)
     h = selection.fit(X, y, rng, earlier)
     assert fits == (["additive", "tour"] if is_fitted else [])
     assert (h.n, h.n_fitted) == (n, n if is_fitted else 100)
+    assert h.deviation == (pytest.approx(deviation, rel=0.01) if is_fitted else 1.0)
     assert h.prediction_errors != earlier.prediction_errors  # they are always brought up to date
+
+
+def test_where_the_values_are_a_part_of_all_hyperparameters_are_fitted_each_time(monkeypatch):
+    """Then there are as many values each time, but others."""
+    X, y = problem("assignment", 100)
+    earlier = fitted(X, y, [100])
+    fits = []
+    monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append("additive") or earlier.additive)
+    for _ in range(3):
+        earlier = selection.fit(X, y, np.random.default_rng(0), earlier)
+    assert len(fits) == 3
 
 
 def test_a_model_that_is_selected_anew_is_fitted(monkeypatch):

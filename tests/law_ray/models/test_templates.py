@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from law_ray.models import templates
 from law_ray.models.grids import Grid, full_grids, grids_with_gaps
-from law_ray.models.templates import MAX_WITH_GAPS, NOISE_SHARES, Template, best, log_evidence, others
+from law_ray.models.templates import MAX_WITH_GAPS, N_CLIMBS, NOISE_SHARES, Template, best, log_evidence, others
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import symmetric, value
 
@@ -90,6 +90,14 @@ def test_steps_of_other_lengths_are_found(grid):
     assert found.name == str(grid)
 
 
+def test_the_evidence_of_a_matrix_does_not_depend_on_its_scale():
+    rng = np.random.default_rng(0)
+    X, D = sample(9, 30, rng), Grid((3, 3)).distances()
+    side = templates._Side(False, invert(X), values_of(D, X, rng))
+    assert side.evidence(D) == pytest.approx(side.evidence(7.0 * D))
+    assert side.evidence(D) > side.evidence(Grid((9,)).distances()) + 5.0
+
+
 def test_climbs_only_improve_and_end_where_no_move_does():
     rng = np.random.default_rng(1)
     X, z = sample(11, 40, rng), rng.normal(size=40)
@@ -137,7 +145,7 @@ def test_the_best_is_of_largest_evidence_with_an_unknown_constant(monkeypatch):
         evidences = {}
         for centred, (of_items, rows) in itertools.product((True, False), ((False, invert(X)), (True, X))):
             for name, D in matrices.items():
-                A = D[rows[:, i], rows[:, j]]
+                A = D[rows[:, i], rows[:, j]] / np.sqrt(np.mean(D[i, j] ** 2))
                 A = A - A.mean(axis=0) if centred else A
                 evidences[centred, name, of_items] = log_evidence(A, z - z.mean()) - penalties.get(name, 0.0)
         found = best(X, z)
@@ -156,6 +164,31 @@ def test_with_many_items_there_are_full_grids_alone(monkeypatch):
         rng = np.random.default_rng(0)
         best(sample(n_items, 5, rng), rng.normal(size=5))
     assert asked == [MAX_WITH_GAPS]
+    monkeypatch.setattr(templates, "_climbed", None)  # it is not called then
+    best(sample(MAX_WITH_GAPS + 1, 5, rng), rng.normal(size=5))
+
+
+def test_the_search_climbs_from_different_shapes(monkeypatch):
+    starts = []
+    monkeypatch.setattr(templates, "_climbed", lambda judged: starts.append(judged) or judged)
+    rng = np.random.default_rng(0)
+    X = sample(14, 60, rng)
+    best(X, values_of(Grid((4, 4), (0, 15)).distances(), X, rng))
+    assert len(starts) == N_CLIMBS == 4
+    assert len({(start.grid.shape, start.side.of_items) for start in starts}) == 4
+
+
+def test_a_template_found_earlier_has_the_penalty_that_it_was_found_with():
+    rng = np.random.default_rng(0)
+    X, grid = sample(12, 200, rng), Grid((3, 4))
+    z = values_of(grid.distances(), X, rng)
+    same = best(X, z)._replace(name="the same")
+    assert same.penalty == 0.0
+    assert best(X, z, [same._replace(penalty=1.0)]).name == "grid of 3 x 4"
+    assert best(X, z, [same._replace(penalty=-1.0)]).name == "the same"
+    gap = Grid((3, 4), (5,))
+    X = sample(11, 200, rng)
+    assert best(X, values_of(gap.distances(), X, rng)).penalty == gap.penalty(200) == pytest.approx(np.log(12))
 
 
 def test_constant_values_and_few_of_them_have_a_template():

@@ -211,7 +211,9 @@ def test_the_shape_is_named_only_where_all_chains_that_are_used_know_it(won):
     chains = won.optimizer.model.chains
     assert TEMPLATE in describe(won)
     assert TEMPLATE not in describe(changed(won, chain_errors=len(chains) * (1.0,)))
-    of_items = tuple(dataclasses.replace(chain, swapped=not chain.swapped) for chain in chains)
+    of_items = tuple(
+        dataclasses.replace(chain, known=chain.known and chain.known._replace(of_items=True)) for chain in chains
+    )
     assert TEMPLATE.replace("positions", "items").replace("as D", "as F") in describe(changed(won, chains=of_items))
 
 
