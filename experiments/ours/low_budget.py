@@ -73,9 +73,9 @@ Best values: mean +- standard error over the runs. law-auto begins with {init} r
 of five; the published methods are sequential. The gap is that of the last mean to the best known value. Seconds:
 processor time spent choosing batches in a run, on one thread, until it ends or finds the optimum.
 
-The places of all three are numbered row by row on grids: of 6 x 7, of 3 x 10, and in kra30a's case on two floors of
-4 x 4 rooms, of which two are missing and between which it is farther than from room to room. law-auto recognises these
-shapes. Which ones it knows was decided with these instances in view.
+The places are numbered row by row: sko42's on a grid of 6 x 7, tho30's on one of 3 x 10, and kra30a's on two floors of
+4 x 4 rooms, two of which are missing, where it is farther from floor to floor than from room to room. law-auto
+recognises these shapes. Which shapes it knows was decided with these instances in view.
 """
 
 

@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 def evaluate(objective: Callable[..., Any], permutation: IntArray, rng: np.random.Generator) -> Outcome:
-    """Call objective(permutation) or objective(permutation, rng), see `takes_rng`, and check what it returns."""
+    """Call objective(permutation) or objective(permutation, rng), see `generator_name`, and check what it returns."""
     part = _call(lambda: objective, permutation, rng)
     return part.failure if part.reason else checked(part.value, part.seconds)
 
@@ -87,7 +87,7 @@ def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng
     start = perf_counter()
     try:
         called = function()
-        value = called(permutation.copy(), rng) if takes_rng(called) else called(permutation.copy())
+        value = called(permutation.copy(), rng) if generator_name(called) is not None else called(permutation.copy())
     except BaseException as error:  # also SystemExit, and the KeyboardInterrupt of an interactive library
         return Part(seconds=perf_counter() - start, reason=_reason(error), traceback=traceback_of(error))
     return Part(value, perf_counter() - start)
@@ -139,14 +139,20 @@ def _where(error: BaseException) -> str:
     return ""
 
 
-def takes_rng(objective: Callable[..., Any]) -> bool:
-    """Say whether the objective takes a generator: a second positional parameter named `rng`, or without a default."""
+def generator_name(objective: Callable[..., Any]) -> str | None:
+    """Return the name of the objective's parameter for a generator; None if it takes none.
+
+    That is a second positional parameter named `rng`, or without a default.
+    """
     try:
         parameters = list(inspect.signature(objective).parameters.values())
     except (TypeError, ValueError):  # some built-in callables have no signature
-        return False
+        return None
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(positional) > 1 and (positional[1].name == "rng" or positional[1].default is inspect.Parameter.empty)
+    second = positional[1] if len(positional) > 1 else None
+    if second is None or (second.name != "rng" and second.default is not inspect.Parameter.empty):
+        return None
+    return second.name
 
 
 def checked(result: Any, seconds: float) -> Outcome:

@@ -19,7 +19,7 @@ import numpy as np
 
 from law_ray.errors import InputError, RunError
 from law_ray.models.prior_mean import Proxy
-from law_ray.runs.evaluation import takes_rng
+from law_ray.runs.evaluation import generator_name
 from law_ray.runs.records import ObjectiveRecord
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
@@ -35,6 +35,8 @@ Evaluated = tuple[IntArray, FloatArray]
 
 SECRET = re.compile("passw|secret|token|api_?key|credential", re.IGNORECASE)
 """Names of options that say that the value is a secret."""
+GENERATOR_NAMES = ("rng", "generator", "random_state", "_", "_rng")
+"""Of an argument that is plainly meant for the random generator."""
 ON_THE_PAGE = ("explain", "drawing", "unit", "prior_mean")
 """Attributes of an objective that the page of a run uses."""
 
@@ -48,6 +50,10 @@ class BlackBox:
         """Wrap an objective; `source` is the name and options by which `objectives.load` finds it again."""
         if not callable(objective):
             raise InputError(f"the objective is a {type(objective).__name__}: give a function, or a name to load")
+        if inspect.isclass(objective):
+            raise InputError(
+                f"the objective is the class {objective.__name__}: give an instance, {objective.__name__}(...)"
+            )
         self.objective = objective
         self.source = source
         qualified = getattr(objective, "__qualname__", type(objective).__qualname__)
@@ -89,6 +95,12 @@ class BlackBox:
             log.warning(
                 "the journal keeps %s in clear: let the objective read secrets from the environment", ", ".join(secrets)
             )
+        if (second := generator_name(self.objective)) not in (None, *GENERATOR_NAMES):
+            log.warning(
+                "the argument %r of the objective is given the random generator, and values count as noisy: "
+                "name it rng, or give it a default if it is something else",
+                second,
+            )
         return {
             "name": self.name,
             "fingerprint": self.fingerprint,
@@ -105,7 +117,7 @@ class BlackBox:
     @property
     def is_noisy(self) -> bool:
         """Whether values are noisy: as the objective's `noisy` says, or else whether it takes a generator."""
-        return bool(getattr(self.objective, "noisy", takes_rng(self.objective)))
+        return bool(getattr(self.objective, "noisy", generator_name(self.objective) is not None))
 
     @property
     def fingerprint(self) -> str | None:

@@ -136,7 +136,9 @@ class Settings:
         for name, amount in self.resources:
             _amount(name, amount)
         if self.evals < self.n_init:
-            raise InputError(f"evals is {self.evals}, less than the {self.n_init} of the initial design: give more")
+            raise InputError(
+                f"evals is {self.evals}, less than the {self.n_init} of the initial design: give more, or less n_init"
+            )
         left = math.factorial(self.n_items) - self.n_init
         if self.batch_size is not None and self.batch_size > left:
             raise InputError(

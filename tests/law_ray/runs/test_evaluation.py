@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from law_ray.runs.evaluation import MAX_REASON, MAX_TRACEBACK, Outcome, Part, combine, evaluate, takes_rng
+from law_ray.runs.evaluation import MAX_REASON, MAX_TRACEBACK, Outcome, Part, combine, evaluate, generator_name
 
 PERMUTATION = np.array([2, 0, 1])
 
@@ -103,11 +103,16 @@ def test_the_generator_is_passed_to_those_who_want_it():
         assert evaluate(objective, PERMUTATION, np.random.default_rng(5)).value == expected
 
 
+def test_a_second_parameter_without_a_default_is_for_the_generator_whatever_its_name():
+    assert generator_name(lambda permutation, weights: 0) == "weights"
+    assert generator_name(lambda permutation, rng=None: 0) == "rng"
+
+
 def test_other_parameters_are_left_alone():
-    assert not takes_rng(lambda permutation, scale=2.0: 0)
-    assert not takes_rng(lambda permutation, *, rng=None: 0)
-    assert not takes_rng(lambda permutation, *rest: 0)
-    assert not takes_rng(max)
+    assert generator_name(lambda permutation, scale=2.0: 0) is None
+    assert generator_name(lambda permutation, *, rng=None: 0) is None
+    assert generator_name(lambda permutation, *rest: 0) is None
+    assert generator_name(max) is None
     assert evaluate(lambda p, scale=2.0: scale, PERMUTATION, np.random.default_rng(0)).value == 2.0
 
 

@@ -216,6 +216,26 @@ def test_an_objective_that_takes_a_generator_is_noisy():
     assert not BlackBox(lambda permutation: 1.0).to_record(launch="")["noisy"]
 
 
+def test_a_second_argument_of_another_name_that_gets_the_generator_is_warned_of(caplog):
+    BlackBox(lambda permutation, rng: 0.0).to_record("")
+    BlackBox(lambda permutation, weights=1.0: 0.0).to_record("")
+    assert not caplog.records
+    BlackBox(lambda permutation, weights: 0.0).to_record("")
+    assert "'weights'" in caplog.text
+    assert "random generator" in caplog.text
+    assert "give it a default" in caplog.text
+
+
+def test_a_class_in_place_of_its_instance_is_refused():
+    class Visits:
+        def __call__(self, permutation):
+            return 0.0
+
+    with pytest.raises(InputError, match=r"class Visits: give an instance, Visits\(\.\.\.\)"):
+        BlackBox(Visits)
+    assert BlackBox(Visits()).name.endswith("Visits")
+
+
 def test_the_names_of_the_items_are_stored_as_text():
     box = BlackBox(Complete())
     assert box.to_record(launch="")["item_names"] == ["load", "heat", "alarm"]
