@@ -21,6 +21,7 @@ from law_ray.runs import backup as backups
 from law_ray.runs.objective import BlackBox, known_objectives, say_what_runs
 from law_ray.runs.run import Run
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
+from law_ray.utils.showing import with_error
 
 OLD_SPELLINGS = {
     "init": "n-init",
@@ -303,6 +304,11 @@ def _answer(result: law_ray.Result, finished: Run, objective: BlackBox) -> dict[
 def _text(found: dict[str, Any]) -> str:
     """Return the answer as aligned lines; the edges of a network as one arrow per line, with their confidence."""
     found = dict(found)
+    if winner := found.pop("reevaluated", None):
+        value = with_error(winner["value"], winner["standard_error"])
+        sure_of_it = f"the best of the finalists with probability {winner['confidence']:.2f}"
+        found["best_value"] = f"{value}, {sure_of_it}; its first value was {_short(found['best_value'])}"
+        found["reevaluations"] = winner["repeats"]
     sure = {(edge["parent"], edge["child"]): edge for edge in found.pop("edge_confidence", ())}
     if not found.get("possible_edges", True):
         del found["possible_edges"]

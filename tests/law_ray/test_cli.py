@@ -25,7 +25,7 @@ import pytest
 import ray
 
 import law_ray
-from law_ray.cli import OLD_SPELLINGS, _answer, cli, main
+from law_ray.cli import OLD_SPELLINGS, _answer, _text, cli, main
 from law_ray.driver.api import result_of
 from law_ray.methods.registry import METHODS
 from law_ray.runs import backup
@@ -621,3 +621,8 @@ def test_the_answer_says_what_is_known_of_noisy_values_and_of_failures(tmp_path)
     assert (found["evaluations"], found["failed"], found["last_failure"]) == (8, 1, "no licence")
     assert (found["objective"], found["stopped"]) == ("f", "all evaluations were made")
     assert json.loads(json.dumps(found)) == found
+    text = _text(found)
+    winner, first = run.winner, run.optimizer.trials[run.winner.trial_id].value
+    assert f"{winner.value:.3g}"[:3] in text.splitlines()[1]
+    assert f"with probability {winner.confidence:.2f}; its first value was {first:g}" in text.splitlines()[1]
+    assert "reevaluations" in text
