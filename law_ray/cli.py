@@ -19,9 +19,10 @@ from law_ray.methods.registry import METHODS
 from law_ray.parameters import FOLDER, GroupedCommand, settings_options
 from law_ray.runs import backup as backups
 from law_ray.runs.objective import BlackBox, known_objectives, say_what_runs
+from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run
+from law_ray.runs.summary import about_winner
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
-from law_ray.utils.showing import with_error
 
 OLD_SPELLINGS = {
     "init": "n-init",
@@ -305,9 +306,8 @@ def _text(found: dict[str, Any]) -> str:
     """Return the answer as aligned lines; the edges of a network as one arrow per line, with their confidence."""
     found = dict(found)
     if winner := found.pop("reevaluated", None):
-        value = with_error(winner["value"], winner["standard_error"])
-        sure_of_it = f"the best of the finalists with probability {winner['confidence']:.2f}"
-        found["best_value"] = f"{value}, {sure_of_it}; its first value was {_short(found['best_value'])}"
+        first = _short(found["best_value"])
+        found["best_value"] = f"{about_winner(Reevaluated(**winner))}; its first value was {first}"
         found["reevaluations"] = winner["repeats"]
     sure = {(edge["parent"], edge["child"]): edge for edge in found.pop("edge_confidence", ())}
     if not found.get("possible_edges", True):

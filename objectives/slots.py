@@ -120,13 +120,20 @@ class Slots(Simulated):
         together: FloatArray = asked.T @ asked / N_PILOT
         return together
 
+    @property
+    def _places(self) -> tuple[FloatArray, FloatArray]:
+        """How far each slot is from the start, across the aisles and along its aisle, both (n,) in metres."""
+        slot = np.arange(self.n_items)
+        across: FloatArray = AISLE_SPACING * (slot // self.depth)
+        along: FloatArray = SLOT_LENGTH * (slot % self.depth + 1)
+        return across, along
+
     def prior_mean(self, permutations: IntArray) -> FloatArray:
         """Return a sum over pairs of articles (k,) that rises with the time of orders, for (k, n) permutations.
 
         Articles that are asked for together cost the walk between their slots, and each one that from the front.
         """
-        slot = np.arange(self.n_items)
-        x, y = AISLE_SPACING * (slot // self.depth), SLOT_LENGTH * (slot % self.depth + 1)
+        slot, (x, y) = np.arange(self.n_items), self._places
         same = (slot // self.depth)[:, None] == slot // self.depth
         walk = np.abs(x[:, None] - x) + np.where(same, np.abs(y[:, None] - y), y[:, None] + y)
         positions = invert(permutations)
@@ -165,12 +172,10 @@ class Slots(Simulated):
 
     def drawing(self, permutation: IntArray) -> dict[str, Any]:
         """Return the slots from above, and how often each article is asked for, for the page of a run."""
-        slot = np.arange(self.n_items)
-        places = np.column_stack([AISLE_SPACING * (slot // self.depth), SLOT_LENGTH * (slot % self.depth + 1)])
         often = np.diag(self._together)
         return {
             "kind": "floor",
-            "places": places.tolist(),
+            "places": np.column_stack(self._places).tolist(),
             "weights": often.tolist(),
             "what": "share of the orders with it",
         }

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 def about_best(best: Trial, winner: Reevaluated | None, names: Sequence[str] | None) -> Facts:
     """Return the best value and its ordering; of noisy values what is known after the repeated evaluations."""
-    if winner is None:
-        value = with_error(best.value, best.standard_error)
-    else:
-        error = with_error(winner.value, winner.standard_error)
-        value = f"{error}, the best of the finalists with probability {winner.confidence:.2f}"
+    value = with_error(best.value, best.standard_error) if winner is None else about_winner(winner)
     return [("best value", value), ("ordering", ordering(best.permutation, names))]
+
+
+def about_winner(winner: Reevaluated) -> str:
+    """Return the value of the winner of the repeated evaluations, and how sure it is the best."""
+    value = with_error(winner.value, winner.standard_error)
+    return f"{value}, the best of the finalists with probability {winner.confidence:.2f}"
 
 
 def about_run(run: "Run") -> tuple[str, Facts]:
