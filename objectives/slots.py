@@ -124,8 +124,8 @@ class Slots(Simulated):
     def _places(self) -> tuple[FloatArray, FloatArray]:
         """How far each slot is from the start, across the aisles and along its aisle, both (n,) in metres."""
         slot = np.arange(self.n_items)
-        across: FloatArray = AISLE_SPACING * (slot // self.depth)
-        along: FloatArray = SLOT_LENGTH * (slot % self.depth + 1)
+        across = AISLE_SPACING * (slot // self.depth).astype(np.float64)
+        along = SLOT_LENGTH * (slot % self.depth + 1).astype(np.float64)
         return across, along
 
     def prior_mean(self, permutations: IntArray) -> FloatArray:
