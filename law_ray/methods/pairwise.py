@@ -25,13 +25,8 @@ LEAST_VALUES = 5
 With fewer it predicts little more than the mean, which can be nearer to bad points than the process is, and then its
 points are as bad as random ones. Seen on a noisy schedule of 20 jobs, where that cost up to 50 evaluations.
 """
-LEAST_ADVANTAGE = 1.0
-"""How many times smaller the pairwise model's prediction errors must be for it to choose points.
-
-Of 0.7, 1.0 and 1.33 tried with single runs on nug22, tho30 and kra30a. Below 1 it loses to the process.
-"""
 CLEAR_ADVANTAGE = 2.5
-"""With which it chooses all points.
+"""How many times smaller the pairwise model's prediction errors must be for it to choose all points.
 
 On tho30, 2 lost to 2.5 and 3 (162,100 in eight runs, 159,000 in nine); on nug22, 4 found the optimum in none of three.
 """
@@ -75,7 +70,7 @@ STALLED_PURPOSES: tuple[PairwisePurpose | None, ...] = (SAMPLE, EXPLORE, LOCAL, 
 
 def chooses(model: PairwiseHyperparameters, n_items: int) -> bool:
     """Say whether the pairwise model predicts well enough, from enough values, to choose points."""
-    return model.n >= LEAST_VALUES * n_items and model.advantage > LEAST_ADVANTAGE
+    return model.n >= LEAST_VALUES * n_items and model.leads
 
 
 def planned(context: BatchContext, batch_size: int) -> list[PairwisePurpose]:

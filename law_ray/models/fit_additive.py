@@ -18,10 +18,6 @@ LEAST_WEIGHT = 1e-3
 """A smaller share of the standardized values' variance counts as nothing (heuristic)."""
 LEAST_NOISE = 1e-5
 """Keeps the Cholesky factor of near-duplicates accurate (heuristic)."""
-N_ALWAYS = 150
-"""Up to so many points each fit also starts afresh (heuristic: it is cheap there)."""
-FRESH = 0.2
-"""With more points, the share of the fits that also start afresh (heuristic)."""
 WARM_STEPS, FRESH_STEPS = 10, 40
 """Steps of L-BFGS from the previous fit, and from a fresh start (heuristic)."""
 
@@ -150,20 +146,19 @@ def fit(
 ) -> AdditiveHyperparameters:
     """Return the hyperparameters of largest posterior density given (X, y), by L-BFGS.
 
-    It starts from the previous fit, or afresh, or both. A fresh start has equal weights, because a component without a
-    weight in the previous fit would not come back. Cost: WARM_STEPS or FRESH_STEPS evaluations of the evidence of at
-    most N_FIT points, O(N_FIT^3) each.
+    It starts from the previous fit, and afresh with equal weights, because a component without a weight in the previous
+    fit would not come back. Cost: WARM_STEPS + FRESH_STEPS evaluations of the evidence of at most N_FIT points,
+    O(N_FIT^3) each.
 
     Args:
         X: (n, n_items) permutations.
         y: (n,) raw values.
-        rng: Decides on fresh starts, and draws the part of the points that is fitted.
+        rng: Draws the part of the points that is fitted.
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
     """
-    fresh = previous is None or len(y) <= N_ALWAYS or rng.random() < FRESH
     evidence = AdditiveEvidence(*standardized_part(X, y, standard_errors, rng))
-    starts = [(evidence.prior_centre, FRESH_STEPS)] if fresh else []
+    starts = [(evidence.prior_centre, FRESH_STEPS)]
     if previous is not None:
         starts.append((evidence.pack(previous), WARM_STEPS))
     return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))

@@ -1,9 +1,9 @@
 """law-auto's model: a Gaussian process, the pairwise model beside it, and which of the two predicts better.
 
-The chains of the pairwise model continue at each fit with a few sweeps, given all values. As the values grow in number,
-one after the other begins afresh. As in `law_ray.models.selection`, all models predict the values that came in since
-the last fit, before they learn them: the process, the pairwise model, and each of its chains. Chains that predict much
-worse than the best are left out until they do better.
+The chains of the pairwise model continue at each fit with a few sweeps, given all values, unless they rest. As the
+values grow in number, one after the other begins afresh. As in `law_ray.models.selection`, all models predict the
+values that came in since the last fit, before they learn them: the process, the pairwise model, and each of its chains.
+Chains that predict much worse than the best are left out until they do better.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,6 @@ import numpy as np
 from law_ray.models import gibbs, selection, templates
 from law_ray.models.chain import Chain, Kind
 from law_ray.models.gibbs import N_ANNEALED, Data, Draw
-from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
 from law_ray.models.selection import OfSelected, SelectionHyperparameters, mean_square, remembered
 from law_ray.models.standardize import Standardization
@@ -78,13 +77,18 @@ class PairwiseHyperparameters(OfSelected):
     n: int
     """the number of values that they were fitted to"""
     ensemble: Ensemble | None = field(default=None, compare=False)
-    """the draws of this fit; None without chains, and in what was read from a journal"""
+    """the draws of this fit; None if no chain made sweeps, and in what was read from a journal"""
 
     @property
     def advantage(self) -> float:
         """How many times smaller the pairwise model's mean square prediction error is; 0 before there are any."""
         process, pairs = self.prediction_errors
         return process / max(pairs, 1e-12) if process else 0.0
+
+    @property
+    def leads(self) -> bool:
+        """Whether the pairwise model predicts better. At two thirds of the errors it would lose to the process."""
+        return self.advantage > 1.0
 
     @property
     def used(self) -> BoolArray:
@@ -135,9 +139,13 @@ def fit(
     standard_errors: FloatArray | None = None,
     kinds: Sequence[Kind] = KINDS,
 ) -> PairwiseHyperparameters:
-    """Fit the process, continue the chains, and update the prediction errors of all models.
+    """Update the prediction errors of all models, fit the process, and continue those chains that do not rest.
 
-    Cost: that of `selection.fit`, and `n_sweeps` sweeps of each chain (`gibbs`), N_ANNEALED of a new one.
+    Where sweeps are costly, chains whose draws are not needed rest: those that predict too badly to be used, and all
+    where the process predicts better. They go on when the process is fitted again, after a tenth more values.
+
+    Cost: that of `selection.fit`, the factor of a regression for each chain, and `n_sweeps` sweeps (`gibbs`) of those
+    that do not rest, N_ANNEALED of a new one.
 
     Args:
         X: (n, n_items) permutations, in the order in which they were proposed.
@@ -151,30 +159,43 @@ def fit(
     kinds = kinds if n_items in SIZES else ()
     errors: tuple[float, ...] = (0.0, 0.0)
     chain_errors = tuple(0.0 for _ in kinds)
+    earlier = None if previous is None else previous.selection
+    of_processes = selection.latest_errors(X, y, earlier, standard_errors)
     if previous is not None and previous.chains:
         errors, chain_errors = previous.prediction_errors, previous.chain_errors
-        if 1 < previous.n < len(y):
-            latest, of_chains = _prediction_errors(X, y, previous, standard_errors)
-            errors, chain_errors = remembered(errors, latest), remembered(chain_errors, of_chains)
-    earlier = None if previous is None else previous.selection
-    selected = selection.fit(X, y, rng, earlier, standard_errors)
+        if of_processes is not None:
+            of_pairs, of_chains = _latest_errors(X, y, previous, standard_errors)
+            of_process = of_processes[int(previous.selection.tour_is_selected)]
+            errors, chain_errors = remembered(errors, (of_process, of_pairs)), remembered(chain_errors, of_chains)
+    selected = selection.refit(X, y, rng, earlier, standard_errors, of_processes)
+    fitted = PairwiseHyperparameters(selected, previous.chains if previous else (), errors, chain_errors, len(y))
     if not kinds:
-        return PairwiseHyperparameters(selected, (), errors, (), len(y))
-    data = _data(X, y, standard_errors)
-    chains = list(previous.chains) if previous else []
-    if chains:
-        chain_errors = _begin_afresh(chains, chain_errors, data, rng)
-    else:
+        return fitted
+    return _advanced(fitted, kinds, _data(X, y, standard_errors), rng)
+
+
+def _advanced(
+    fitted: PairwiseHyperparameters, kinds: Sequence[Kind], data: Data, rng: np.random.Generator
+) -> PairwiseHyperparameters:
+    """Return a fit with its chains continued, or begun, and with the draws of those that are used."""
+    chains, errors = list(fitted.chains), fitted.chain_errors
+    is_due = fitted.selection.is_new or n_sweeps(*data.X.shape) > MIN_SWEEPS
+    if not chains:
         for kind in kinds:
             chains.append(_new_chain(kind, data, rng, chains))
-    sweeps = [
-        _n_sweeps(chain, len(y), error, min(chain_errors)) for chain, error in zip(chains, chain_errors, strict=True)
-    ]
-    advanced = [gibbs.advance(chain, data, number, rng) for chain, number in zip(chains, sweeps, strict=True)]
-    fitted = PairwiseHyperparameters(selected, tuple(chain for chain, _ in advanced), errors, chain_errors, len(y))
-    used = [each for each, is_used in zip(advanced, fitted.used, strict=True) if is_used]
-    draws = [draw for chain, each in used for draw in each[-(N_KEPT_KNOWN if chain.kind.knows_places else N_KEPT) :]]
-    return replace(fitted, ensemble=_ensemble(draws, [chain for chain, _ in used]))
+    elif is_due or fitted.leads:
+        errors = _begin_afresh(chains, errors, data, rng)
+    fitted = replace(fitted, chain_errors=errors)
+    draws: list[Draw] = []
+    for k, is_used in enumerate(fitted.used):
+        is_asked = is_used and fitted.leads
+        if is_due or is_asked or chains[k].sweeps < N_ANNEALED:
+            number = _n_sweeps(chains[k], len(data.z), errors[k], min(errors), is_asked)
+            chains[k], of_chain = gibbs.advance(chains[k], data, number, rng)
+            n_kept = N_KEPT_KNOWN if chains[k].kind.knows_places else N_KEPT
+            draws += of_chain[-n_kept:] if is_used else []
+    used = [chain for chain, is_used in zip(chains, fitted.used, strict=True) if is_used]
+    return replace(fitted, chains=tuple(chains), ensemble=_ensemble(draws, used) if draws else None)
 
 
 def _new_chain(kind: Kind, data: Data, rng: np.random.Generator, others: Sequence[Chain]) -> Chain:
@@ -216,12 +237,15 @@ def _begin_afresh(
     return tuple(min(errors) if k == worst else error for k, error in enumerate(errors))
 
 
-def _n_sweeps(chain: Chain, n: int, error: float, least_error: float) -> int:
-    """Return how many sweeps a chain makes at a fit to n values, given its error and the least one."""
+def _n_sweeps(chain: Chain, n: int, error: float, least_error: float, is_asked: bool) -> int:
+    """Return how many sweeps a chain makes at a fit to n values.
+
+    It depends on its error and on the least one, and on whether its draws are asked for, to choose points.
+    """
     if error > RESTING * least_error:
         return 0
-    n_items = len(chain.places_prior.columns)
-    return max(n_sweeps(n, n_items, chain.sweeps), N_KEPT_KNOWN if chain.kind.knows_places else 0)
+    least = N_KEPT_KNOWN if is_asked and chain.kind.knows_places else 0
+    return max(n_sweeps(n, len(chain.places_prior.columns), chain.sweeps), least)
 
 
 def n_sweeps(n: int, n_items: int, done: int = N_ANNEALED) -> int:
@@ -270,19 +294,17 @@ def _means(chains: Sequence[Chain], data: Data) -> Ensemble:
     return _ensemble([gibbs.mean_items(chain, data) for chain in chains], chains)
 
 
-def _prediction_errors(
+def _latest_errors(
     X: IntArray, y: FloatArray, previous: PairwiseHyperparameters, standard_errors: FloatArray | None
-) -> tuple[tuple[float, float], list[float]]:
-    """Return the mean square errors of both models and of each chain at the values that came in since the last fit.
+) -> tuple[float, list[float]]:
+    """Return the mean square errors of the pairwise model and of each chain at the values since the last fit.
 
-    They are those of the models as they were fitted last. A chain predicts by the mean of F given its D: that follows
-    from what a journal stores.
+    They are those of the model as it was fitted last. A chain predicts by the mean of F given its D: that follows from
+    what a journal stores.
     """
     n = previous.n
     known = None if standard_errors is None else standard_errors[:n]
     z = Standardization.of(y[:n])(y[n:])
-    process = GaussianProcess(X[:n], y[:n], previous.selection, known)
     by_chains = _means(previous.chains, _data(X[:n], y[:n], known)).values(invert(X[n:]))
     by_pairs = by_chains[:, previous.used].mean(axis=1)
-    both = mean_square(process.predict(X[n:])[0] - z), mean_square(by_pairs - z)
-    return both, [mean_square(column - z) for column in by_chains.T]
+    return mean_square(by_pairs - z), [mean_square(column - z) for column in by_chains.T]

@@ -116,12 +116,11 @@ def fit(
     rng: np.random.Generator,
     previous: TourHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
-    fresh: bool = True,
 ) -> TourHyperparameters:
     """Return the hyperparameters of largest posterior density given (X, y), by L-BFGS.
 
-    It starts from the previous fit, and from random vectors if `fresh` or if there is no previous fit. Cost: WARM_STEPS
-    or FRESH_STEPS evaluations of the evidence of at most N_FIT points (see `TourEvidence`).
+    It starts from the previous fit, and from random vectors. Cost: WARM_STEPS + FRESH_STEPS evaluations of the evidence
+    of at most N_FIT points (see `TourEvidence`).
 
     Args:
         X: (n, n_items) permutations.
@@ -129,13 +128,10 @@ def fit(
         rng: Draws the random vectors, and the part of the points that is fitted.
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
-        fresh: Whether to start from random vectors too.
     """
     evidence = TourEvidence(*standardized_part(X, y, standard_errors, rng))
-    starts = []
-    if fresh or previous is None:
-        vectors = rng.normal(size=evidence.size - 3) * SPREAD / np.sqrt(N_DIMENSIONS)
-        starts.append((np.concatenate([START, vectors]), FRESH_STEPS))
+    vectors = rng.normal(size=evidence.size - 3) * SPREAD / np.sqrt(N_DIMENSIONS)
+    starts = [(np.concatenate([START, vectors]), FRESH_STEPS)]
     if previous is not None:
         starts.append((evidence.pack(previous), WARM_STEPS))
     return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))

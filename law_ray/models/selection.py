@@ -23,11 +23,6 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
-N_ALWAYS = 150
-"""Up to so many points each fit of the tour kernel also starts afresh (heuristic: it is cheap there)."""
-FRESH, FRESH_UNUSED = 0.2, 0.05
-"""With more points, the share of fits that start afresh, while the tour kernel is used and while not (heuristic)."""
-
 REFIT = 1.1
 """Both models are fitted again once the number of values or their deviation has grown by this factor (heuristic: a few
 more values change the hyperparameters little, and fits took half of the time for choosing)."""
@@ -85,9 +80,19 @@ class SelectionHyperparameters(OfSelected):
     """the standard deviation of those values, raw"""
 
     @property
+    def tour_is_selected(self) -> bool:
+        """Whether the tour kernel predicts better."""
+        return self.prediction_errors[1] < self.prediction_errors[0]
+
+    @property
     def selected(self) -> AdditiveHyperparameters | TourHyperparameters:
         """The hyperparameters of the selected model."""
-        return self.tour if self.prediction_errors[1] < self.prediction_errors[0] else self.additive
+        return self.tour if self.tour_is_selected else self.additive
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the last call of `fit` fitted them: it keeps them while values grow by less than `REFIT`."""
+        return self.n_fitted == self.n
 
     def to_record(self) -> dict[str, Any]:
         """Return them as a journal stores them, under the names of the first version."""
@@ -119,8 +124,7 @@ def fit(
 ) -> SelectionHyperparameters:
     """Update the prediction errors of both models, and fit them to (X, y) if there is enough that is new (`REFIT`).
 
-    Cost: two processes, O(n^3), and then a fit of the additive kernel and mostly one of the tour kernel. Beyond
-    N_ALWAYS points the tour kernel is mostly left as it was while it is not used.
+    Cost: two processes, O(n^3), and sometimes a fit of each kernel.
 
     Args:
         X: (n, n_items) permutations, in the order in which they were proposed.
@@ -129,21 +133,27 @@ def fit(
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
     """
+    return refit(X, y, rng, previous, standard_errors, latest_errors(X, y, previous, standard_errors))
+
+
+def refit(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: SelectionHyperparameters | None,
+    standard_errors: FloatArray | None,
+    latest: tuple[float, float] | None,
+) -> SelectionHyperparameters:
+    """Do the same as `fit`, given the `latest_errors`."""
     if previous is None:
         additive = fit_additive.fit(X, y, rng, None, standard_errors)
         tour = fit_tour.fit(X, y, rng, None, standard_errors)
         return SelectionHyperparameters(additive, tour, (0.0, 0.0), len(y), len(y), _deviation(y))
-    errors = previous.prediction_errors
-    if 1 < previous.n < len(y):
-        errors = remembered(errors, _prediction_errors(X, y, previous, standard_errors))
-    updated = replace(previous, prediction_errors=errors, n=len(y))
-    if type(updated.selected) is type(previous.selected) and not _outgrown(y, previous):
-        return updated
+    errors = previous.prediction_errors if latest is None else remembered(previous.prediction_errors, latest)
+    if not _outgrown(y, previous):
+        return replace(previous, prediction_errors=errors, n=len(y))
     additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
-    used, tour = errors[1] < errors[0], previous.tour
-    fresh = len(y) <= N_ALWAYS or rng.random() < (FRESH if used else FRESH_UNUSED)
-    if fresh or used:
-        tour = fit_tour.fit(X, y, rng, tour, standard_errors, fresh)
+    tour = fit_tour.fit(X, y, rng, previous.tour, standard_errors)
     return SelectionHyperparameters(additive, tour, errors, len(y), len(y), _deviation(y))
 
 
@@ -181,10 +191,15 @@ def mean_square(errors: FloatArray) -> float:
     return float(np.mean(np.minimum(np.abs(errors), MAX_ERROR) ** 2))
 
 
-def _prediction_errors(
-    X: IntArray, y: FloatArray, previous: SelectionHyperparameters, standard_errors: FloatArray | None
-) -> tuple[float, float]:
-    """Return the mean square errors of both models, as they were at the last call of `fit`, at the values since."""
+def latest_errors(
+    X: IntArray, y: FloatArray, previous: SelectionHyperparameters | None, standard_errors: FloatArray | None
+) -> tuple[float, float] | None:
+    """Return the mean square errors of both models, as they were at the last call of `fit`, at the values since.
+
+    None if there are no such values.
+    """
+    if previous is None or not 1 < previous.n < len(y):
+        return None
     n = previous.n
     known = None if standard_errors is None else standard_errors[:n]
 

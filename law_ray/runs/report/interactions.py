@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from law_ray.kernels.tour import TourHyperparameters
-from law_ray.methods.pairwise import CLEAR_ADVANTAGE, LEAST_ADVANTAGE, chooses
+from law_ray.methods.pairwise import CLEAR_ADVANTAGE, chooses
 from law_ray.models import fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.pairwise import Ensemble, symmetric
@@ -214,7 +214,7 @@ def _comparison(model: PairwiseHyperparameters, chosen: bool) -> str:
     """Say which model predicts better, and so chooses the points."""
     if not any(model.prediction_errors):
         return "The pairwise model has predicted no new value yet, so the Gaussian process chose the points."
-    wins = model.advantage > LEAST_ADVANTAGE
+    wins = model.leads
     first, second = "pairwise model", "Gaussian process"
     if not wins:
         first, second = second, first

@@ -14,7 +14,6 @@ from law_ray.methods.pairwise import (
     BETA,
     CLEAR_ADVANTAGE,
     EXPLORE,
-    LEAST_ADVANTAGE,
     LEAST_VALUES,
     LOCAL,
     PURPOSES,
@@ -64,7 +63,7 @@ def problem(advantage, n=LEAST_VALUES * N_ITEMS, seed=0, constraints=None, witho
 
 @pytest.mark.parametrize(
     ("advantage", "purposes"),
-    [(0.5, ()), (LEAST_ADVANTAGE, ()), (1.2, PURPOSES), (CLEAR_ADVANTAGE, SURE_PURPOSES), (50.0, SURE_PURPOSES)],
+    [(0.5, ()), (1.0, ()), (1.2, PURPOSES), (CLEAR_ADVANTAGE, SURE_PURPOSES), (50.0, SURE_PURPOSES)],
 )
 def test_the_advantage_decides_how_many_points_the_pairwise_model_chooses(advantage, purposes):
     context, _ = problem(advantage)

@@ -121,7 +121,7 @@ def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predi
     learned = fit_pairwise.learned(h, X[:30], y[:30])
     np.testing.assert_array_equal(learned.items, [draw.items for draw in draws])
     pairs = np.array([np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[30:]])
-    (_, error), _ = fit_pairwise._prediction_errors(X, y, h, None)
+    error, _ = fit_pairwise._latest_errors(X, y, h, None)
     assert error == pytest.approx(np.mean((pairs - Standardization.of(y[:30])(y[30:])) ** 2), rel=1e-6)
 
 
@@ -198,14 +198,69 @@ def test_chains_of_templates_begin_with_the_best_one_whichever_matrix_it_is():
             np.testing.assert_allclose(chain.places, entries / np.sqrt(np.mean(entries**2)), rtol=1e-6)
 
 
-def test_a_chain_that_predicts_far_worse_than_the_best_rests(two_fits):
+@pytest.fixture
+def costly(monkeypatch):
+    """Let a chain make only MIN_SWEEPS at a fit, as where they are costly."""
+    monkeypatch.setattr(fit_pairwise, "MAX_WORK", 0.0)
+    monkeypatch.setattr(selection, "latest_errors", lambda *arguments: None)
+
+
+def sweeps_made(earlier, X, y, n):
+    """Return the next fit to n values, and how many sweeps each of its chains made."""
+    later = fitted(X, y, [n], first=replace(earlier, n=n, selection=replace(earlier.selection, n=n - 1)))
+    pairs = zip(earlier.chains, later.chains, strict=True)
+    return later, [after.sweeps - (before.sweeps if after.began == before.began else 0) for before, after in pairs]
+
+
+@pytest.mark.parametrize("is_due", [False, True])
+@pytest.mark.parametrize("leads", [False, True])
+def test_costly_chains_rest_unless_they_are_used_or_the_process_is_fitted_again(
+    two_fits, is_due, leads, costly, monkeypatch
+):
     X, y = problem(40)
-    errors = (0.1, 0.1 * RESTING * 0.9, 0.1 * RESTING * 1.3, 0.1, 0.1, 0.1, 0.1, 9.0)
-    young = tuple(replace(chain, began=40) for chain in two_fits[-1].chains)
-    second = replace(two_fits[-1], chains=young, chain_errors=errors, n=40)  # nothing new is predicted
-    third = fitted(X, y, [40], first=second)
-    moved = [after.sweeps > before.sweeps for before, after in zip(young, third.chains, strict=True)]
-    assert moved == [True, True, False, True, True, True, True, False]
+    second = two_fits[-1]
+    errors = (0.1, 0.1 * RESTING * 0.9, 0.1 * RESTING * 1.3, 0.1, 0.16, 0.1, 0.1, 9.0)
+    chains = tuple(replace(chain, began=40) for chain in second.chains)  # none is to begin afresh
+    monkeypatch.setattr(selection, "_outgrown", lambda *arguments: is_due)
+    earlier = replace(second, chains=chains, chain_errors=errors, prediction_errors=(1.0, 0.5 if leads else 2.0))
+    later, made = sweeps_made(earlier, X, y, 40)
+    known = N_KEPT_KNOWN if leads else MIN_SWEEPS
+    if is_due:
+        assert made == [4, 4, 0, 4, 4, 4, known, 0]
+    else:
+        assert made == (np.array([4, 0, 0, 4, 0, 4, known, 0]) * leads).tolist()
+    assert (later.ensemble is None) == (not is_due and not leads)
+    assert later.selection.is_new is is_due
+
+
+def test_a_chain_makes_its_first_sweeps_in_any_case(two_fits, costly, monkeypatch):
+    X, y = problem(40)
+    monkeypatch.setattr(selection, "_outgrown", lambda *arguments: False)
+    chains = [replace(chain, began=40) for chain in two_fits[-1].chains]
+    chains[1], chains[2] = replace(chains[1], sweeps=N_ANNEALED - 1), replace(chains[2], sweeps=3)
+    errors = (0.1, 0.2, *(6 * [0.1]))
+    earlier = replace(two_fits[-1], chains=tuple(chains), chain_errors=errors, prediction_errors=(1.0, 2.0))
+    _, made = sweeps_made(earlier, X, y, 40)
+    assert made == [0, MIN_SWEEPS, N_ANNEALED - 3, 0, 0, 0, 0, 0]
+
+
+def test_cheap_chains_do_not_rest(two_fits, monkeypatch):
+    X, y = problem(40)
+    monkeypatch.setattr(selection, "_outgrown", lambda *arguments: False)
+    monkeypatch.setattr(selection, "latest_errors", lambda *arguments: None)
+    chains = tuple(replace(chain, began=40) for chain in two_fits[-1].chains)
+    earlier = replace(two_fits[-1], chains=chains, chain_errors=(0.1, *(7 * [0.5])), prediction_errors=(1.0, 2.0))
+    _, made = sweeps_made(earlier, X, y, 40)
+    assert made == 8 * [n_sweeps(40, 8)]
+
+
+def test_costly_chains_begin_afresh_only_when_the_process_is_fitted_again_or_they_lead(two_fits, costly, monkeypatch):
+    X, y = problem(40)
+    for is_due, of_pairs, expected in ((False, 2.0, 0), (True, 2.0, 1), (False, 0.5, 1)):
+        monkeypatch.setattr(selection, "_outgrown", lambda *arguments, is_due=is_due: is_due)
+        earlier = replace(two_fits[-1], prediction_errors=(1.0, of_pairs))
+        later, _ = sweeps_made(earlier, X, y, 40)
+        assert sum(chain.began == 40 for chain in later.chains) == expected
 
 
 def test_the_template_is_that_of_the_best_chain_where_all_used_chains_take_one_for_known(two_fits):
@@ -264,6 +319,6 @@ def test_the_first_fit_searches_for_a_template_once(monkeypatch):
     fitted(X, y, [30], first=replace(first, n=30, chain_errors=worst))
     assert calls == [0]  # too few new values
     X, y = problem(60)
-    earlier = replace(first, n=60, chain_errors=worst)
+    earlier = replace(first, n=60, selection=replace(first.selection, n=60), chain_errors=worst)
     fit_pairwise.fit(X, y, np.random.default_rng(0), earlier)
     assert calls == [0, 2]  # given what both chains took for known

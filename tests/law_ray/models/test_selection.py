@@ -7,7 +7,7 @@ import pytest
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.models import fit_additive, fit_tour, selection
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.selection import MEMORY, N_ALWAYS, SelectionHyperparameters
+from law_ray.models.selection import MEMORY, SelectionHyperparameters
 from law_ray.space.permutations import sample
 from tests.oracles.additive import some_components
 from tests.oracles.tour import some_tour
@@ -99,25 +99,6 @@ def test_a_value_beyond_all_before_it_is_an_error_like_others():
     assert sum(fitted(X, y, [20, 30]).prediction_errors) == pytest.approx(2 * (1 - MEMORY))
 
 
-def test_with_many_points_an_unused_tour_kernel_is_mostly_left_as_it_was(monkeypatch):
-    X, y = problem("assignment", N_ALWAYS + 1)
-    additive = AdditiveHyperparameters({"hamming": [1.0, 0.1, 0.1, 0.1]}, 0.1, 0.0)
-    n = len(y)
-    unused = SelectionHyperparameters(additive, some_tour(np.random.default_rng(0), 15), (0.5, 1.5), n, n // 2, 1.0)
-    begun = []
-
-    def spy(X, y, rng, previous, standard_errors, fresh):
-        begun.append(fresh)
-        return previous
-
-    monkeypatch.setattr(fit_additive, "fit", lambda X, y, rng, previous, standard_errors: previous)
-    monkeypatch.setattr(fit_tour, "fit", spy)
-    for seed in range(60):
-        selection.fit(X, y, np.random.default_rng(seed), unused)
-    assert 0 < len(begun) < 20
-    assert all(begun)
-
-
 @pytest.mark.parametrize(
     ("n", "deviation", "is_fitted"),
     [
@@ -133,13 +114,13 @@ def test_hyperparameters_are_fitted_again_when_values_or_their_deviation_have_gr
     y -= y.mean()
     tour = some_tour(rng, 15)
     earlier = dataclasses.replace(both((0.5, 1.5)), tour=tour, n=n - 1, n_fitted=100, deviation=1.0)
-    monkeypatch.setattr(selection, "_prediction_errors", lambda *arguments: (1.0, 2.0))
+    monkeypatch.setattr(selection, "latest_errors", lambda *arguments: (1.0, 2.0))
     fits = []
     monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append("additive") or earlier.additive)
     monkeypatch.setattr(fit_tour, "fit", lambda *arguments: fits.append("tour") or earlier.tour)
     h = selection.fit(X, y, rng, earlier)
     assert fits == (["additive", "tour"] if is_fitted else [])
-    assert (h.n, h.n_fitted) == (n, n if is_fitted else 100)
+    assert (h.n, h.n_fitted, h.is_new) == (n, n if is_fitted else 100, is_fitted)
     assert h.deviation == (pytest.approx(deviation, rel=0.01) if is_fitted else 1.0)
     assert h.prediction_errors != earlier.prediction_errors  # they are always brought up to date
 
@@ -153,14 +134,3 @@ def test_where_the_values_are_a_part_of_all_hyperparameters_are_fitted_each_time
     for _ in range(3):
         earlier = selection.fit(X, y, np.random.default_rng(0), earlier)
     assert len(fits) == 3
-
-
-def test_a_model_that_is_selected_anew_is_fitted(monkeypatch):
-    X, y = problem("tour", 104)
-    earlier = dataclasses.replace(fitted(X, y, [100]), prediction_errors=(1.0, 1.0), n=101)
-    fits = []
-    monkeypatch.setattr(selection, "_prediction_errors", lambda *arguments: (2.0, 1.0))
-    monkeypatch.setattr(fit_tour, "fit", lambda *arguments: fits.append("tour") or earlier.tour)
-    h = selection.fit(X, y, np.random.default_rng(1), earlier)
-    assert h.selected is h.tour
-    assert fits == ["tour"]
