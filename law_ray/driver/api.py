@@ -1,5 +1,6 @@
 """`minimize` and `resume`: the calls that start a driver actor and follow it to its end."""
 
+import difflib
 import inspect
 import sys
 import uuid
@@ -195,7 +196,10 @@ def _spec(
 ) -> Spec:
     """Check and resolve the arguments of `minimize`."""
     if unknown := settings.keys() - options().keys():
-        raise InputError(f"there is no option {min(unknown)}: choose among {', '.join(options())}")
+        known = [name for name in inspect.signature(minimize).parameters if name != "objective"]
+        alike = difflib.get_close_matches(min(unknown), known, 1, cutoff=0.82)
+        meant = f"do you mean {alike[0]}? There are" if alike else "choose among"
+        raise InputError(f"there is no option {min(unknown)}: {meant} {', '.join(known)}")
     n_items = objective.n_items(n_items)
     constraints = objective.constraints(n_items, settings.pop("before", ()), settings.pop("fixed", None) or {})
     batch_size = settings.pop("batch_size", "auto")

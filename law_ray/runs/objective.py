@@ -153,7 +153,7 @@ class BlackBox:
         """
         own: int | None = getattr(self.objective, "n_items", None)
         if given is None and own is None:
-            raise InputError("n_items is not known: give it (--n-items), the number of items to order")
+            raise InputError("n_items is not known: give the number of items to order (n_items=, or --n-items)")
         if given is not None and own is not None and given != own:
             raise InputError(f"n_items is {given}, but the objective {self.name} has {own} items")
         number = own if given is None else given

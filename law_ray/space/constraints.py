@@ -226,7 +226,7 @@ def _pairs(name: str, pairs: Iterable[Pair], what: str, n_items: int) -> list[Pa
         for first, second in pairs:
             for number in (first, second):
                 if not isinstance(number, Integral) or not 0 <= number < n_items:
-                    raise InputError(f"{name} has {(first, second)!r}: give {what} in 0..{n_items - 1}")
+                    raise InputError(f"{name} has {(first, second)!r}: give {what} from 0 to {n_items - 1}")
             found[int(first), int(second)] = None
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):

@@ -30,8 +30,14 @@ def named_constraints(
     Raises:
         InputError: There is no such item, or `Constraints` refuses. The message names items by their names.
     """
+    if isinstance(before, str) or not isinstance(before, Iterable):
+        raise InputError(f"before is {before!r}: give a list of pairs (first, second)")
+    try:
+        item_positions = dict(fixed)
+    except (TypeError, ValueError):
+        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
     pairs = [_numbers(pair, n_items, names) for pair in before]
-    positions = [(_number(item, n_items, names), position) for item, position in dict(fixed).items()]
+    positions = [(_number(item, n_items, names), position) for item, position in item_positions.items()]
     try:
         return Constraints(n_items, pairs, positions)
     except InputError as error:

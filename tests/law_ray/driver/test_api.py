@@ -333,9 +333,19 @@ def test_a_name_that_leads_nowhere_is_refused_before_ray_is_started(tmp_path, mo
 
 
 @pytest.mark.usefixtures("no_ray")
-@pytest.mark.parametrize("unknown", ["rescore", "copy", "batchsize", "source"])
-def test_an_unknown_option_is_refused_in_one_line_before_ray_is_started(tmp_path, unknown):
-    with pytest.raises(InputError, match=f"^there is no option {unknown}: choose among .*batch_size.*$") as refused:
+@pytest.mark.parametrize(
+    ("unknown", "advice"),
+    [
+        ("rescore", "choose among"),
+        ("source", "choose among"),
+        ("batchsize", r"do you mean batch_size\? There are"),
+        ("evls", r"do you mean evals\? There are"),
+        ("nitems", r"do you mean n_items\? There are"),
+    ],
+)
+def test_an_unknown_option_is_refused_in_one_line_before_ray_is_started(tmp_path, unknown, advice):
+    expected = f"^there is no option {unknown}: {advice} n_items, start, out, .*batch_size.*$"
+    with pytest.raises(InputError, match=expected) as refused:
         minimize(displacement, tmp_path / "run", **{unknown: 3})
     assert "\n" not in str(refused.value)
 

@@ -7,6 +7,7 @@ from typing import Any
 from law_ray.runs.report.blocks import Code, Facts, Section, Text
 from law_ray.runs.report.view import View, number
 from law_ray.runs.settings import options
+from law_ray.trial import INITIAL
 
 NOT_ON_THE_COMMAND_LINE = ("before", "fixed", "resources", "backup")
 """Settings that the command to reproduce a run spells in its own way, or leaves out."""
@@ -90,7 +91,7 @@ def command(view: View) -> str:
         for name, each in options().items()
         if name not in NOT_ON_THE_COMMAND_LINE and getattr(settings, name) != each.default
     }
-    changed = {"seed": settings.seed, "evals": settings.evals, **changed}
+    changed = {"seed": settings.seed, "evals": settings.evals, **_batch_size(view), **changed}
     if source is None:
         arguments = "".join(f", {name}={value!r}" for name, value in changed.items())
         given = [f", {name}={getattr(settings, name)!r}" for name in ("before", "fixed") if getattr(settings, name)]
@@ -107,3 +108,10 @@ def command(view: View) -> str:
     for item, position in settings.fixed:
         words += ["--fixed", f"{item}={position}"]
     return shlex.join(words)
+
+
+def _batch_size(view: View) -> dict[str, int]:
+    """Return the batch size that a run in rounds took from its cluster, as a setting; empty if it was given."""
+    first = sum(trial.round == INITIAL + 1 for trial in view.run.optimizer.trials)
+    automatic = view.run.settings.batch_size is None and view.run.settings.mode == "sync"
+    return {"batch_size": first} if automatic and first else {}

@@ -4,6 +4,7 @@ import pytest
 
 from law_ray.cli import run as run_command
 from law_ray.runs.active import ActiveRun
+from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.report.sections.answer import command, headline, state
 from law_ray.runs.report.view import View
@@ -30,6 +31,25 @@ def test_a_function_of_the_users_is_reproduced_by_a_call(tmp_path):
     assert found.startswith("law_ray.minimize(f, n_items=6, seed=0, evals=30, ")
     assert "method='law-est'" in found
     assert "n_init=10" in found
+
+
+@pytest.mark.parametrize(
+    ("mode", "batch_size", "expected"), [("sync", None, 3), ("sync", 4, 4), ("async", None, None)]
+)
+def test_a_batch_size_that_came_from_the_cluster_is_given_where_it_decides_the_result(
+    tmp_path, mode, batch_size, expected
+):
+    objective = BlackBox.load("tsp:plane8")
+    settings = Settings(n_items=8, evals=30, n_init=5, batch_size=batch_size, mode=mode)
+    run = ActiveRun.start(tmp_path, settings, objective.to_record(""))
+    for trial in run.ask(3):
+        run.enter(trial.id, Outcome(1.0 + trial.id))
+    if batch_size is None:  # there was no batch so far
+        assert "--batch-size" not in command(View.of(Run.load(tmp_path), objective))
+    run.ask(batch_size or 3)
+    run.journal.close()
+    found = command(View.of(Run.load(tmp_path), objective))
+    assert (f"--batch-size {expected}" in found) if expected else ("--batch-size" not in found)
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(7, "unfinished"), (40, "ended: all evaluations were made")])

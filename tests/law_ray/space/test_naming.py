@@ -1,0 +1,40 @@
+"""Items by name: constraints and orderings as users give them."""
+
+import pytest
+
+from law_ray.errors import InputError
+from law_ray.space.naming import by_name, named_constraints, named_orderings
+
+NAMES = ["wash", "cut", "dry", "sew"]
+
+
+def test_items_may_be_given_by_name_or_by_number():
+    found = named_constraints(4, [("wash", "dry"), (1, "sew")], {"dry": 2}, NAMES)
+    assert (found.before, found.fixed) == (((0, 2), (1, 3)), ((2, 2),))
+    assert named_constraints(4, (), [("dry", 2)], NAMES).fixed == ((2, 2),)
+    assert named_orderings([["sew", 0, "dry", "cut"], [3, 2, 1, 0]], 4, NAMES) == [[3, 0, 2, 1], [3, 2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("before", "fixed", "refusal"),
+    [
+        ("wash<dry", {}, "^before is 'wash<dry': give a list of pairs"),
+        (3, {}, "^before is 3: give a list of pairs"),
+        ([3], {}, r"^before is \[3\]: give pairs of items$"),
+        ([("wash", "iron")], {}, "^there is no item 'iron'"),
+        ((), 5, "^fixed is 5: give a dictionary of items and positions$"),
+        ((), "dry=2", "^fixed is 'dry=2': give a dictionary"),
+        ((), [("dry", 2, 3)], "^fixed is .*: give a dictionary"),
+        ((), {"dry": 4}, r"^fixed has \(2, 4\): give item and position from 0 to 3$"),
+        ([("wash", "dry"), ("dry", "wash")], {}, "wash.*dry"),
+    ],
+)
+def test_what_is_no_constraint_is_refused_in_one_line_that_names_it(before, fixed, refusal):
+    with pytest.raises(InputError, match=refusal) as refused:
+        named_constraints(4, before, fixed, NAMES)
+    assert "\n" not in str(refused.value)
+
+
+def test_messages_get_names_only_where_there_are_some():
+    assert by_name("items 0 and 3 clash with item 1", NAMES) == "wash and sew clash with cut"
+    assert by_name("item 0 is bad", None) == "item 0 is bad"
