@@ -1,6 +1,6 @@
 """What the model learned: its family and hyperparameters by round, and how items interact."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +36,7 @@ def section(view: View) -> Section:
         why = "No model was fitted: the initial design was not complete, or the method has none."
         return Section("learned", "What the model learned", lead, [Text(why)])
     rules, process = models.family(view, model), models.of_process(model)
-    blocks: list[object] = [Text(f"At the end the {rules} model chose the points: {MEANINGS[rules]}.")]
+    blocks: list[object] = [Text(_who_chose(view, rules))]
     blocks += [Text(line) for line in interactions.describe(view.run, list(view.names))[1:]]
     blocks.append(Figure("fig-rounds", rounds_figure(view)))
     if rules == "pairwise":
@@ -48,6 +48,18 @@ def section(view: View) -> Section:
         blocks.append(Text("Items close to each other on this map are expected to be good neighbours on the tour."))
         blocks.append(Figure("fig-map", map_figure(view, process)))
     return Section("learned", "What the model learned", lead, blocks)
+
+
+def _who_chose(view: View, last: models.Family) -> str:
+    """Say which family chose the points, at the end and in how many of the asks."""
+    asks = models.spread([ask for ask in view.asks if ask["model"] is not None], MAX_ROUNDS)
+    families = Counter(models.family(view, model) for ask in asks if (model := models.of(view, ask)) is not None)
+    text = f"At the end the {last} model chose the points: {MEANINGS[last]}."
+    if len(families) < 2:
+        return text
+    (first, most), *others = families.most_common()
+    counts = " and ".join(f"the {name} model {count}" for name, count in others)
+    return f"{text} Of {families.total()} choices the {first} model made {most}, {counts}."
 
 
 def rounds_figure(view: View) -> go.Figure:

@@ -33,9 +33,7 @@ def test_a_function_of_the_users_is_reproduced_by_a_call(tmp_path):
     assert "n_init=10" in found
 
 
-@pytest.mark.parametrize(
-    ("mode", "batch_size", "expected"), [("sync", None, 3), ("sync", 4, 4), ("async", None, None)]
-)
+@pytest.mark.parametrize(("mode", "batch_size", "expected"), [("sync", None, 3), ("sync", 4, 4), ("async", None, None)])
 def test_a_batch_size_that_came_from_the_cluster_is_given_where_it_decides_the_result(
     tmp_path, mode, batch_size, expected
 ):
