@@ -1,6 +1,8 @@
 """Follow a driver from the client: show its progress, react to signals such as Ctrl-C, and say what an error means."""
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -216,6 +218,8 @@ def interrupts() -> Iterator[threading.Event]:
     def note(number: int, frame: Any) -> None:
         event.set()
         restore()
+        if sys.stderr.isatty():
+            os.write(2, b"\ninterrupted: the run is being ended, which takes up to 15 s\n")
 
     def restore() -> None:
         for number, handler in before.items():

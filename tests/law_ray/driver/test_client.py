@@ -89,6 +89,16 @@ def test_signals_are_ignored_while_ray_is_shut_down_and_then_act_as_before(handl
     assert handled == [signal.SIGTERM]
 
 
+@pytest.mark.parametrize("at_a_terminal", [True, False])
+def test_at_a_terminal_the_first_signal_is_answered_at_once(handled, at_a_terminal, monkeypatch, capfd):
+    monkeypatch.setattr(client.sys.stderr, "isatty", lambda: at_a_terminal)
+    with interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert capfd.readouterr().err.count("interrupted: the run is being ended") == at_a_terminal
+    assert handled == [signal.SIGINT]
+
+
 def test_what_nohup_has_ignored_stays_ignored(handled):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with interrupts() as interrupted:
