@@ -30,18 +30,27 @@ def named_constraints(
     Raises:
         InputError: There is no such item, or `Constraints` refuses. The message names items by their names.
     """
-    if isinstance(before, str) or not isinstance(before, Iterable):
-        raise InputError(f"before is {before!r}: give a list of pairs (first, second)")
-    try:
-        item_positions = dict(fixed)
-    except (TypeError, ValueError):
-        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
-    pairs = [_numbers(pair, n_items, names) for pair in before]
-    positions = [(_number(item, n_items, names), position) for item, position in item_positions.items()]
+    pairs = [_numbers(pair, n_items, names) for pair in listed_before(before)]
+    positions = [(_number(item, n_items, names), position) for item, position in listed_fixed(fixed)]
     try:
         return Constraints(n_items, pairs, positions)
     except InputError as error:
         raise InputError(by_name(str(error), names)) from None
+
+
+def listed_before(before: Any) -> list[Any]:
+    """Return what a user gave as pairs of items, as a list; InputError if it cannot be one."""
+    if isinstance(before, str) or not isinstance(before, Iterable):
+        raise InputError(f"before is {before!r}: give a list of pairs (first, second)")
+    return list(before)
+
+
+def listed_fixed(fixed: Any) -> list[tuple[Any, Any]]:
+    """Return what a user gave as {item: position}, or as pairs, as a list of pairs; InputError if it is neither."""
+    try:
+        return list(dict(fixed).items())
+    except (TypeError, ValueError):
+        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
 
 
 def by_name(message: str, names: Sequence[str] | None) -> str:

@@ -1061,3 +1061,12 @@ def test_asks_up_to_a_batch_may_continue_the_round():
     tell_all(opt, opt.ask_up_to(5))
     rounds = [opt.ask_up_to(2, continue_round)[0].round for continue_round in (False, True, False)]
     assert rounds == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [({"before": "0<1"}, "^before is '0<1': give a list of pairs"), ({"fixed": 5}, "^fixed is 5: give a dictionary")],
+)
+def test_constraints_that_are_no_lists_are_refused(options, refusal):
+    with pytest.raises(InputError, match=refusal):
+        Optimizer(5, **options)
