@@ -218,8 +218,9 @@ def interrupts() -> Iterator[threading.Event]:
     def note(number: int, frame: Any) -> None:
         event.set()
         restore()
-        if sys.stderr.isatty():
-            os.write(2, b"\ninterrupted: the run is being ended, which takes up to 15 s\n")
+        with suppress(OSError, ValueError):  # the terminal may be gone, and stderr closed
+            if sys.stderr.isatty():
+                os.write(2, b"\ninterrupted: the run is being ended, which takes up to 15 s\n")
 
     def restore() -> None:
         for number, handler in before.items():
