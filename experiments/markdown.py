@@ -1,6 +1,7 @@
 """Tables in Markdown."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,17 @@ def plus_minus(mean: float, error: float, digits: int = 2) -> str:
     """Return a mean with its standard error, the mean alone if the error is NaN, or nothing if the mean is NaN."""
     text = "" if np.isnan(mean) else f"{mean:.{digits}f}"
     return text if np.isnan(error) else f"{text} +- {error:.{digits}f}"
+
+
+def redraw(page: Path, name: str, text: str) -> None:
+    """Replace what stands in a page between the comments `<!-- name -->` and `<!-- end of name -->`.
+
+    Raises:
+        ValueError: The page does not have both comments once, in this order.
+    """
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+    before, *rest = page.read_text(encoding="utf-8").split(begin)
+    parts = rest[0].split(end) if len(rest) == 1 else []
+    if len(parts) != 2:
+        raise ValueError(f"{page} has no part {name!r}: put it between {begin.strip()} and {end.strip()}")
+    page.write_text(f"{before}{begin}{text}{end}{parts[1]}", encoding="utf-8")

@@ -1,5 +1,7 @@
 from math import nan
 
+import pytest
+
 from experiments import markdown
 
 
@@ -13,3 +15,23 @@ def test_a_mean_is_written_with_its_error_unless_that_is_nan() -> None:
     assert markdown.plus_minus(1.256, 0.125, 1) == "1.3 +- 0.1"
     assert markdown.plus_minus(1.256, nan) == "1.26"
     assert markdown.plus_minus(nan, nan) == ""
+
+
+def test_a_part_of_a_page_is_redrawn_and_the_rest_kept(tmp_path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table -->\nold\nlines\n<!-- end of table -->\nafter\n")
+    for text in ("new\n", "newer\n", "newer\n"):
+        markdown.redraw(page, "table", text)
+        assert page.read_text() == f"before\n<!-- table -->\n{text}<!-- end of table -->\nafter\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "<!-- table -->\n", "<!-- end of table -->\n<!-- table -->\n", 2 * "<!-- table -->\n<!-- end of table -->\n"],
+)
+def test_a_page_without_such_a_part_is_refused_and_left_as_it_was(text, tmp_path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(ValueError, match="has no part 'table'"):
+        markdown.redraw(page, "table", "new\n")
+    assert page.read_text() == text

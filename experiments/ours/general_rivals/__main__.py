@@ -1,16 +1,20 @@
-"""Play the missing runs, then write the report."""
+"""Play the missing runs, then write the report and the table of the pages that show it."""
 
 import click
 
-from experiments import RESULTS
+from experiments import RESULTS, markdown
 from experiments.ours.general_rivals.curves import draw
 from experiments.ours.general_rivals.methods import METHODS
+from experiments.ours.general_rivals.overview import overview
 from experiments.ours.general_rivals.playing import COLUMNS, Run, planned, play_alone, playable
 from experiments.ours.general_rivals.problems import PROBLEMS
 from experiments.ours.general_rivals.report import report
 from experiments.tasks import play_all, read
 
 STEM = RESULTS / "general_rivals"
+ROOT = RESULTS.parents[1]
+WITH_TABLE = (ROOT / "README.md", ROOT / "docs" / "compared.md")
+"""The pages that show the overview."""
 
 
 @click.command()
@@ -26,7 +30,7 @@ def main(
     evaluations: int,
     seeds: int,
 ) -> None:
-    """Play the missing runs, then write the report."""
+    """Play the missing runs, then write the report and the table of the pages that show it."""
     file = STEM.with_suffix(".csv")
     known = set(read(file, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
     runs = playable(planned(problems, methods, batch_sizes, evaluations, seeds))
@@ -34,6 +38,8 @@ def main(
     rows = read(file, COLUMNS)
     STEM.with_suffix(".md").write_text(report(rows), encoding="utf-8")
     draw(rows, STEM.with_suffix(".png"))
+    for page in WITH_TABLE:
+        markdown.redraw(page, "general rivals", overview(rows))
     if failed:
         raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
 
