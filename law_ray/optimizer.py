@@ -19,7 +19,7 @@ from law_ray.models.gp import GaussianProcess
 from law_ray.models.prior_mean import PriorMean, Proxy, evaluate_proxy
 from law_ray.space.constraints import MAX_ITEMS, Constraints
 from law_ray.space.exclusions import Exclusions, Key, draw_free
-from law_ray.space.naming import Item, by_name, listed_before, listed_fixed, named_constraints, named_orderings
+from law_ray.space.naming import Item, by_name, named_constraints, named_orderings
 from law_ray.space.permutations import validate
 from law_ray.trial import ADDED, INITIAL, Trial, finite
 from law_ray.typing import FloatArray, IntArray
@@ -99,9 +99,7 @@ class Optimizer:
         if constraints is not None and constraints.n_items != self.n_items:
             raise InputError(f"the constraints are on {constraints.n_items} items: give them for {self.n_items}")
         given = (constraints.before, constraints.fixed) if constraints is not None else ((), ())
-        self.constraints: Constraints = named_constraints(
-            self.n_items, [*given[0], *listed_before(before)], [*given[1], *listed_fixed(fixed)], item_names
-        )
+        self.constraints: Constraints = named_constraints(self.n_items, before, fixed, item_names, *given)
         self.method: str | Method = method
         self.seed: int = int(seed)
         self.proxy: Proxy | None = prior_mean

@@ -23,7 +23,7 @@ from law_ray.runs.evaluation import generator_name
 from law_ray.runs.records import ObjectiveRecord
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Key
-from law_ray.space.naming import Item, listed_before, listed_fixed, named_constraints
+from law_ray.space.naming import named_constraints
 from law_ray.trial import Trial
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.code import HOME, is_users
@@ -164,9 +164,7 @@ class BlackBox:
     def constraints(self, n_items: int, before: Any = (), fixed: Any = ()) -> Constraints:
         """Return the objective's constraints together with the user's, whose items may be given by name."""
         own = getattr(self.objective, "constraints", {})
-        pairs: list[tuple[Item, Item]] = [*own.get("before", ()), *listed_before(before)]
-        positions = [*own.get("fixed", {}).items(), *listed_fixed(fixed)]
-        return named_constraints(n_items, pairs, positions, self.item_names)
+        return named_constraints(n_items, before, fixed, self.item_names, own.get("before", ()), own.get("fixed", {}))
 
     def good_orderings(self, constraints: Constraints, seed: int, count: int) -> list[list[int]]:
         """Return at most `count` allowed orderings that the objective suggests to begin with (`starts`)."""

@@ -18,39 +18,35 @@ def named_constraints(
     before: Iterable[tuple[Item, Item]] = (),
     fixed: Mapping[Any, int] | Iterable[tuple[Item, int]] = (),
     names: Sequence[str] | None = None,
+    own_before: Iterable[tuple[Item, Item]] = (),
+    own_fixed: Mapping[Any, int] | Iterable[tuple[Item, int]] = (),
 ) -> Constraints:
-    """Return the constraints of items given by number or by name.
+    """Return the constraints of items given by number or by name, together with those that a problem has of its own.
 
     Args:
         n_items: The number of items.
         before: Pairs (a, b): item a must come before item b.
         fixed: {item: position}, or pairs of them.
         names: The (n_items,) names of the items, if they have any.
+        own_before: Further pairs, those of the problem.
+        own_fixed: Further positions, those of the problem; `fixed` goes before them.
 
     Raises:
-        InputError: There is no such item, or `Constraints` refuses. The message names items by their names.
+        InputError: There is no such item, what was given is no list, or `Constraints` refuses. The message names items
+            by their names.
     """
-    pairs = [_numbers(pair, n_items, names) for pair in listed_before(before)]
-    positions = [(_number(item, n_items, names), position) for item, position in listed_fixed(fixed)]
+    if isinstance(before, str) or not isinstance(before, Iterable):
+        raise InputError(f"before is {before!r}: give a list of pairs (first, second)")
+    try:
+        places = dict(fixed)
+    except (TypeError, ValueError):
+        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
+    pairs = [_numbers(pair, n_items, names) for pair in (*own_before, *before)]
+    positions = [(_number(item, n_items, names), position) for item, position in (dict(own_fixed) | places).items()]
     try:
         return Constraints(n_items, pairs, positions)
     except InputError as error:
         raise InputError(by_name(str(error), names)) from None
-
-
-def listed_before(before: Any) -> list[Any]:
-    """Return what a user gave as pairs of items, as a list; InputError if it cannot be one."""
-    if isinstance(before, str) or not isinstance(before, Iterable):
-        raise InputError(f"before is {before!r}: give a list of pairs (first, second)")
-    return list(before)
-
-
-def listed_fixed(fixed: Any) -> list[tuple[Any, Any]]:
-    """Return what a user gave as {item: position}, or as pairs, as a list of pairs; InputError if it is neither."""
-    try:
-        return list(dict(fixed).items())
-    except (TypeError, ValueError):
-        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
 
 
 def by_name(message: str, names: Sequence[str] | None) -> str:

@@ -38,8 +38,9 @@ def main(
     rows = read(file, COLUMNS)
     STEM.with_suffix(".md").write_text(report(rows), encoding="utf-8")
     draw(rows, STEM.with_suffix(".png"))
+    table = overview(rows)
     for page in WITH_TABLE:
-        markdown.redraw(page, "general rivals", overview(rows))
+        markdown.redraw(page, "general rivals", table)
     if failed:
         raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
 

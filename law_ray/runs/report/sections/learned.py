@@ -52,14 +52,16 @@ def section(view: View) -> Section:
 
 def _who_chose(view: View, last: models.Family) -> str:
     """Say which family chose the points, at the end and in how many of the asks."""
-    asks = models.spread([ask for ask in view.asks if ask["model"] is not None], MAX_ROUNDS)
-    families = Counter(models.family(view, model) for ask in asks if (model := models.of(view, ask)) is not None)
+    asks = [ask for ask in view.asks if ask["model"] is not None]
+    fits = [models.of(view, ask) for ask in models.spread(asks, MAX_ROUNDS)]
+    families = Counter(models.family(view, model) for model in fits if model is not None)
     text = f"At the end the {last} model chose the points: {MEANINGS[last]}."
     if len(families) < 2:
         return text
     (first, most), *others = families.most_common()
     counts = " and ".join(f"the {name} model {count}" for name, count in others)
-    return f"{text} Of {families.total()} choices the {first} model made {most}, {counts}."
+    among = " that were looked at" if len(asks) > MAX_ROUNDS else ""
+    return f"{text} Of {families.total()} choices{among} the {first} model made {most}, {counts}."
 
 
 def rounds_figure(view: View) -> go.Figure:

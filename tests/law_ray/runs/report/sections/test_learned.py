@@ -23,3 +23,12 @@ def test_the_page_says_how_often_each_model_chose_the_points(tmp_path, monkeypat
     text = learned._who_chose(shown, families[-1])
     assert text.startswith(f"At the end the {families[-1]} model chose the points: ")
     assert (text.endswith(expected) if expected else "Of" not in text) and not left
+
+
+def test_in_a_long_run_the_page_says_that_only_some_choices_were_looked_at(tmp_path, monkeypatch):
+    shown = view(tmp_path, n_init=10, evals=30, batch_size=5)
+    monkeypatch.setattr(learned, "MAX_ROUNDS", 3)
+    left = ["tour", "additive", "tour"]
+    monkeypatch.setattr(models, "family", lambda view, model: left.pop(0))
+    text = learned._who_chose(shown, "tour")
+    assert text.endswith("Of 3 choices that were looked at the tour model made 2, the additive model 1.")
