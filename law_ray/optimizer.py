@@ -16,6 +16,7 @@ from law_ray.methods.context import BatchContext
 from law_ray.methods.registry import METHODS, Method
 from law_ray.models import prior_mean
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.part import part
 from law_ray.models.prior_mean import PriorMean, Proxy, evaluate_proxy
 from law_ray.space.constraints import MAX_ITEMS, Constraints
 from law_ray.space.exclusions import Exclusions, Key, draw_free
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["INITIAL", "Optimizer", "Trial"]
 
 MAX_POINTS = 1_500
-"""The model gets at most so many values (heuristic): half of them the best ones, half a random part of the others."""
+"""The process gets at most so many values (heuristic): half of them the best ones, half a part of the others."""
 
 
 class Optimizer:
@@ -124,8 +125,8 @@ class Optimizer:
         """Propose new points; each must be told or failed later.
 
         The model is conditioned on points that are pending or failed, as if they had their predicted mean. Cost of a
-        model-based ask: a fit, O(n^3), and the method's choice. Beyond MAX_POINTS values, the model gets a part of them
-        that includes the best.
+        model-based ask: a fit, O(n^3), and the method's choice. Beyond MAX_POINTS values, the process gets a part of
+        them that includes the best.
 
         Args:
             batch_size: The number of points; exactly so many are returned.
@@ -211,13 +212,12 @@ class Optimizer:
         """Fit the method's model and return the process given the data; None for a method without a model."""
         if self._method.model is None:
             return None
-        part = self._modelled(y)
-        X, y, standard_errors = X[part], y[part], standard_errors[part]
-        rng = generator(self.seed, "fit", len(self._trials))
-        mean = self._prior_mean(X, y, standard_errors)
+        model, rng = self._method.model, generator(self.seed, "fit", len(self._trials))
+        rows = part(y, MAX_POINTS)
+        mean = self._prior_mean(X[rows], y[rows], standard_errors[rows])
         unexplained = y if mean is None else y - mean(X)
-        hyperparameters = self._method.model.fit(X, unexplained, rng, self.model, standard_errors)
-        return GaussianProcess(X, y, hyperparameters, standard_errors, mean)
+        hyperparameters = model.fitted(X, unexplained, rng, self.model, standard_errors, rows)
+        return GaussianProcess(X[rows], y[rows], hyperparameters, standard_errors[rows], mean)
 
     def _prior_mean(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> PriorMean | None:
         """Return the weighted proxy. It depends only on the values and the last fit, so a resumed run has it too."""
@@ -227,14 +227,6 @@ class Optimizer:
             return prior_mean.fit(self.proxy, X, y, lambda errors: errors)
         process = GaussianProcess(X, y, self.model, standard_errors)
         return prior_mean.fit(self.proxy, X, y, process.decorrelate)
-
-    def _modelled(self, y: FloatArray) -> IntArray:
-        """Return the indices of the values that the model gets, in ascending order: all, or MAX_POINTS of them."""
-        if len(y) <= MAX_POINTS:
-            return np.arange(len(y))
-        best, others = np.split(np.argsort(y, kind="stable"), [MAX_POINTS // 2])
-        rng = generator(self.seed, "model", len(self._trials))
-        return np.sort(np.concatenate([best, rng.choice(others, MAX_POINTS - len(best), replace=False)]))
 
     def _draw(self, batch_size: int, first: IntArray) -> IntArray:
         """Return `batch_size` permutations: the free ones of `first`, and then random ones."""

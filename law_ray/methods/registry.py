@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.methods.auto import law_auto
@@ -20,7 +22,7 @@ from law_ray.models import fit_distance, fit_pairwise, selection
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.selection import SelectionHyperparameters
 from law_ray.space.permutations import insertion_neighbours, reversal_neighbours, swap_neighbours
-from law_ray.typing import IntArray
+from law_ray.typing import FloatArray, IntArray
 
 Choose = Callable[[BatchContext, int], IntArray]
 """(context, batch_size) -> (batch_size, n_items)"""
@@ -34,11 +36,36 @@ class Model:
 
     fit: Fit
     read: Callable[[dict[str, Any]], Hyperparameters]
+    of_all: bool = False
+    """whether `fit` takes all values, and as its last argument which of them the process gets"""
+
+    def fitted(
+        self,
+        X: IntArray,
+        y: FloatArray,
+        rng: np.random.Generator,
+        previous: Hyperparameters | None,
+        standard_errors: FloatArray,
+        rows: IntArray,
+    ) -> Hyperparameters:
+        """Fit the model to all values, or to those that the process gets.
+
+        Args:
+            X: (n, n_items) permutations, in the order in which they were proposed.
+            y: (n,) raw values.
+            rng: Drives the fit.
+            previous: The last fit.
+            standard_errors: (n,) of the values, 0 where unknown.
+            rows: (m,) which of the values the process gets.
+        """
+        if self.of_all:
+            return self.fit(X, y, rng, previous, standard_errors, rows)
+        return self.fit(X[rows], y[rows], rng, previous, standard_errors[rows])
 
 
 POSITION_MODEL = Model(fit_distance.fit, DistanceHyperparameters.from_record)
 SELECTION_MODEL = Model(selection.fit, SelectionHyperparameters.from_record)
-PAIRWISE_MODEL = Model(fit_pairwise.fit, PairwiseHyperparameters.from_record)
+PAIRWISE_MODEL = Model(fit_pairwise.fit, PairwiseHyperparameters.from_record, of_all=True)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from law_ray.models import gibbs, selection, templates
 from law_ray.models.chain import Chain, Kind
 from law_ray.models.gibbs import N_ANNEALED, Data, Draw
 from law_ray.models.pairwise import Ensemble
+from law_ray.models.part import part
 from law_ray.models.selection import OfSelected, SelectionHyperparameters, mean_square, remembered
 from law_ray.models.standardize import Standardization
 from law_ray.models.templates import Template
@@ -49,6 +50,11 @@ the process alone.
 """
 MAX_NEW_WORK = 1.5e11
 """The same of a new chain, until its noise has fallen: some 10 s (heuristic)."""
+MAX_SWEEP_WORK = 1e11
+"""Chains are given as many values as a sweep of so many floating-point operations allows (heuristic).
+
+These are 130,000 values of 30 items, 18,000 of 48, or 1,600 of 100.
+"""
 N_KEPT = 6
 """Draws of a chain that the ensemble gets, from its last sweeps (heuristic)."""
 N_KEPT_KNOWN = 20
@@ -140,6 +146,7 @@ def fit(
     rng: np.random.Generator,
     previous: PairwiseHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
+    rows: IntArray | None = None,
     kinds: Sequence[Kind] = KINDS,
 ) -> PairwiseHyperparameters:
     """Update the prediction errors of all models, fit the process, and continue those chains that do not rest.
@@ -156,25 +163,27 @@ def fit(
         rng: Drives the fits.
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
+        rows: (m,) which of the values the process is given; all by default. The chains get all (`max_values`).
         kinds: Of the chains that the first fit begins.
     """
     n_items = X.shape[1]
+    rows = np.arange(len(y)) if rows is None else rows
     kinds = kinds if n_items in SIZES else ()
     errors: tuple[float, ...] = (0.0, 0.0)
     chain_errors = tuple(0.0 for _ in kinds)
     earlier = None if previous is None else previous.selection
-    of_processes = selection.latest_errors(X, y, earlier, standard_errors)
+    of_processes = selection.latest_errors(X, y, earlier, standard_errors, rows)
     if previous is not None and previous.chains:
         errors, chain_errors = previous.prediction_errors, previous.chain_errors
         if of_processes is not None:
-            of_pairs, of_chains = _latest_errors(X, y, previous, standard_errors)
+            of_pairs, of_chains = _latest_errors(X, y, previous, standard_errors, rows)
             of_process = of_processes[int(previous.selection.tour_is_selected)]
             errors, chain_errors = remembered(errors, (of_process, of_pairs)), remembered(chain_errors, of_chains)
-    selected = selection.refit(X, y, rng, earlier, standard_errors, of_processes)
+    selected = selection.refit(X, y, rng, earlier, standard_errors, rows, of_processes)
     fitted = PairwiseHyperparameters(selected, previous.chains if previous else (), errors, chain_errors, len(y))
     if not kinds:
         return fitted
-    return _advanced(fitted, kinds, _data(X, y, standard_errors), rng)
+    return _advanced(fitted, kinds, _data(X, y, standard_errors, rows), rng)
 
 
 def _advanced(
@@ -256,6 +265,13 @@ def n_sweeps(n: int, n_items: int, done: int = N_ANNEALED) -> int:
     return max(MIN_SWEEPS, int(MAX_WORK / work), min(N_ANNEALED - done, int(MAX_NEW_WORK / work)))
 
 
+def max_values(n_items: int) -> int:
+    """Return how many values the chains are given at most: a sweep then costs MAX_SWEEP_WORK."""
+    n_pairs = n_items * (n_items - 1) // 2
+    of_compressed = MAX_SWEEP_WORK / (4.0 * n_pairs**2) - n_pairs  # n >= n_pairs in the work of `n_sweeps`
+    return int(of_compressed if of_compressed >= n_pairs else (MAX_SWEEP_WORK / (8.0 * n_pairs)) ** 0.5)
+
+
 def learned(
     hyperparameters: PairwiseHyperparameters, X: IntArray, y: FloatArray, standard_errors: FloatArray | None = None
 ) -> Ensemble:
@@ -270,12 +286,15 @@ def learned(
         standard_errors: (n,) of the values, 0 where unknown.
     """
     chains = [chain for chain, used in zip(hyperparameters.chains, hyperparameters.used, strict=True) if used]
-    return _means(chains, _data(X, y, standard_errors))
+    return _means(chains, _data(X, y, standard_errors, np.arange(len(y))))
 
 
-def _data(X: IntArray, y: FloatArray, standard_errors: FloatArray | None) -> Data:
-    standardize = Standardization.of(y)
-    return Data.of(X, standardize(y), np.broadcast_to(standardize.known_noise(standard_errors), y.shape))
+def _data(X: IntArray, y: FloatArray, standard_errors: FloatArray | None, rows: IntArray) -> Data:
+    """Return what the chains are given, in the units of a process that is given some `rows` (m,) of the values."""
+    standardize = Standardization.of(y[rows])
+    known_noise = np.broadcast_to(standardize.known_noise(standard_errors), y.shape)
+    given = part(y, max_values(X.shape[1]))
+    return Data.of(X[given], standardize(y[given]), known_noise[given])
 
 
 def _ensemble(draws: Sequence[Draw], chains: Sequence[Chain]) -> Ensemble:
@@ -289,7 +308,11 @@ def _means(chains: Sequence[Chain], data: Data) -> Ensemble:
 
 
 def _latest_errors(
-    X: IntArray, y: FloatArray, previous: PairwiseHyperparameters, standard_errors: FloatArray | None
+    X: IntArray,
+    y: FloatArray,
+    previous: PairwiseHyperparameters,
+    standard_errors: FloatArray | None,
+    rows: IntArray,
 ) -> tuple[float, list[float]]:
     """Return the mean square errors of the pairwise model and of each chain at the values since the last fit.
 
@@ -297,8 +320,8 @@ def _latest_errors(
     what a journal stores.
     """
     n = previous.n
-    known = None if standard_errors is None else standard_errors[:n]
-    z = Standardization.of(y[:n])(y[n:])
-    by_chains = _means(previous.chains, _data(X[:n], y[:n], known)).values(invert(X[n:]))
+    known, before = None if standard_errors is None else standard_errors[:n], rows[rows < n]
+    z = Standardization.of(y[before])(y[n:])
+    by_chains = _means(previous.chains, _data(X[:n], y[:n], known, before)).values(invert(X[n:]))
     by_pairs = by_chains[:, previous.used].mean(axis=1)
     return mean_square(by_pairs - z), [mean_square(column - z) for column in by_chains.T]

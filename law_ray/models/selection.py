@@ -133,7 +133,9 @@ def fit(
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
     """
-    return refit(X, y, rng, previous, standard_errors, latest_errors(X, y, previous, standard_errors))
+    rows = np.arange(len(y))
+    latest = latest_errors(X, y, previous, standard_errors, rows)
+    return refit(X, y, rng, previous, standard_errors, rows, latest)
 
 
 def refit(
@@ -142,29 +144,29 @@ def refit(
     rng: np.random.Generator,
     previous: SelectionHyperparameters | None,
     standard_errors: FloatArray | None,
+    rows: IntArray,
     latest: tuple[float, float] | None,
 ) -> SelectionHyperparameters:
-    """Do the same as `fit`, given the `latest_errors`."""
-    if previous is None:
-        additive = fit_additive.fit(X, y, rng, None, standard_errors)
-        tour = fit_tour.fit(X, y, rng, None, standard_errors)
-        return SelectionHyperparameters(additive, tour, (0.0, 0.0), len(y), len(y), _deviation(y))
-    errors = previous.prediction_errors if latest is None else remembered(previous.prediction_errors, latest)
-    if not _outgrown(y, previous):
-        return replace(previous, prediction_errors=errors, n=len(y))
-    additive = fit_additive.fit(X, y, rng, previous.additive, standard_errors)
-    tour = fit_tour.fit(X, y, rng, previous.tour, standard_errors)
-    return SelectionHyperparameters(additive, tour, errors, len(y), len(y), _deviation(y))
+    """Do the same as `fit` by some `rows` (m,) of the values, given the `latest_errors`."""
+    n, deviation = len(y), _deviation(y[rows])
+    X, y, standard_errors = X[rows], y[rows], None if standard_errors is None else standard_errors[rows]
+    errors: tuple[float, ...] = (0.0, 0.0)
+    if previous is not None:
+        errors = previous.prediction_errors if latest is None else remembered(previous.prediction_errors, latest)
+        if not _outgrown(n, deviation, previous):
+            return replace(previous, prediction_errors=errors, n=n)
+    additive = fit_additive.fit(X, y, rng, previous.additive if previous else None, standard_errors)
+    tour = fit_tour.fit(X, y, rng, previous.tour if previous else None, standard_errors)
+    return SelectionHyperparameters(additive, tour, errors, n, n, deviation)
 
 
-def _outgrown(y: FloatArray, previous: SelectionHyperparameters) -> bool:
-    """Say whether y differs enough from the values of the last fit for another one.
+def _outgrown(n: int, deviation: float, previous: SelectionHyperparameters) -> bool:
+    """Say whether n values of this deviation differ enough from those of the last fit for another one.
 
-    It does if it has no more values than at the last call: then it is a part of them, and others than before.
+    They do if they are no more than at the last call: then they are a part of the values, and others than before.
     """
-    before, now = previous.deviation, _deviation(y)
-    grown = len(y) >= REFIT * previous.n_fitted or not before / REFIT <= now <= before * REFIT
-    return grown or len(y) <= previous.n
+    grown = n >= REFIT * previous.n_fitted or not previous.deviation / REFIT <= deviation <= previous.deviation * REFIT
+    return grown or n <= previous.n
 
 
 def _deviation(y: FloatArray) -> float:
@@ -192,19 +194,24 @@ def mean_square(errors: FloatArray) -> float:
 
 
 def latest_errors(
-    X: IntArray, y: FloatArray, previous: SelectionHyperparameters | None, standard_errors: FloatArray | None
+    X: IntArray,
+    y: FloatArray,
+    previous: SelectionHyperparameters | None,
+    standard_errors: FloatArray | None,
+    rows: IntArray,
 ) -> tuple[float, float] | None:
     """Return the mean square errors of both models, as they were at the last call of `fit`, at the values since.
 
-    None if there are no such values.
+    They predict from those of the `rows` (m,) that were there at that call. None if there are no values since.
     """
     if previous is None or not 1 < previous.n < len(y):
         return None
     n = previous.n
-    known = None if standard_errors is None else standard_errors[:n]
+    before = rows[rows < n]
+    known = None if standard_errors is None else standard_errors[before]
 
     def error(model: AdditiveHyperparameters | TourHyperparameters) -> float:
-        process = GaussianProcess(X[:n], y[:n], model, known)
+        process = GaussianProcess(X[before], y[before], model, known)
         return mean_square(process.predict(X[n:])[0] - process.standardize(y[n:]))
 
     return error(previous.additive), error(previous.tour)

@@ -44,7 +44,7 @@ def test_the_numbers_of_the_paper(found, published):
     ("page", "sentence"),
     [
         ("explanation/limits.md", f"By default the model begins after {OPTIONS['n_init']} values"),
-        ("explanation/limits.md", f"Up to {optimizer.MAX_POINTS:,} values it is given all of them"),
+        ("explanation/limits.md", f"Up to {optimizer.MAX_POINTS:,} values the Gaussian process is given all"),
         (
             "explanation/limits.md",
             f"would take more than about {importance._MAX_SECONDS / 60:.0f} minutes or "

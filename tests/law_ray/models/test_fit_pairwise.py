@@ -15,10 +15,12 @@ from law_ray.models.fit_pairwise import (
     RESTING,
     SIZES,
     PairwiseHyperparameters,
+    max_values,
     n_sweeps,
 )
 from law_ray.models.gibbs import N_ANNEALED
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.part import part
 from law_ray.models.selection import MEMORY
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert, sample
@@ -116,12 +118,12 @@ def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predi
     limit = MAX_ERROR_RATIO * 0.5
     h = replace(first, chain_errors=(limit, limit + 1e-9, 0.5, 9.0, 0.7, 9.0, 9.0, 9.0))
     np.testing.assert_array_equal(h.used, [True, False, True, False, True, False, False, False])
-    data = fit_pairwise._data(X[:30], y[:30], None)
+    data = fit_pairwise._data(X[:30], y[:30], None, np.arange(30))
     draws = [gibbs.mean_items(h.chains[c], data) for c in (0, 2, 4)]
     learned = fit_pairwise.learned(h, X[:30], y[:30])
     np.testing.assert_array_equal(learned.items, [draw.items for draw in draws])
     pairs = np.array([np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[30:]])
-    error, _ = fit_pairwise._latest_errors(X, y, h, None)
+    error, _ = fit_pairwise._latest_errors(X, y, h, None, np.arange(len(y)))
     assert error == pytest.approx(np.mean((pairs - Standardization.of(y[:30])(y[30:])) ** 2), rel=1e-6)
 
 
@@ -134,12 +136,44 @@ def test_interactions_are_found_and_other_objectives_left_to_the_process():
     assert fitted(X, y, range(30, 131, 20)).advantage < 1.0
 
 
+def test_the_process_is_fitted_to_some_values_and_the_chains_to_all():
+    X, y = problem(70)
+    errors = np.full(70, 0.1)
+    rows = np.arange(0, 60, 2)
+    h = fit_pairwise.fit(X[:60], y[:60], np.random.default_rng(0), None, errors[:60], rows)
+    alone = selection.fit(X[rows], y[rows], np.random.default_rng(0), None, errors[rows])
+    assert (h.selection.additive, h.selection.tour) == (alone.additive, alone.tour)
+    assert h.n == h.selection.n == 60
+    assert {chain.began for chain in h.chains} == {60}
+    later = fit_pairwise.fit(X, y, np.random.default_rng(1), h, errors, np.arange(0, 70, 2))
+    process = GaussianProcess(X[rows], y[rows], h.selection.additive, errors[rows])
+    z = process.standardize(y[60:])
+    of_process = np.mean((process.predict(X[60:])[0] - z) ** 2)
+    data = fit_pairwise._data(X[:60], y[:60], errors[:60], rows)  # in the units of the process
+    draws = [gibbs.mean_items(chain, data) for chain in h.chains]
+    predicted = np.array([np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[60:]])
+    of_pairs = np.mean((predicted - z) ** 2)
+    assert later.prediction_errors[0] / later.prediction_errors[1] == pytest.approx(of_process / of_pairs, rel=1e-6)
+
+
+def test_values_are_as_many_as_a_sweep_of_bounded_cost_allows(monkeypatch):
+    assert max_values(30) > 100_000 and 18_000 < max_values(48) < 19_000 and 1_500 < max_values(100) < 1_700
+    assert all(max_values(n) > max_values(n + 1) for n in SIZES)
+    X, y = problem(40)
+    monkeypatch.setattr(fit_pairwise, "max_values", lambda n_items: 20)
+    data = fit_pairwise._data(X, y, np.arange(40.0), np.arange(10))
+    given = part(y, 20)
+    np.testing.assert_array_equal(data.X, X[given])
+    np.testing.assert_allclose(data.z, (y[given] - y[:10].mean()) / y[:10].std())
+    np.testing.assert_allclose(data.known_noise, (given / y[:10].std()) ** 2)
+
+
 def test_values_with_standard_errors_are_taken_for_noisy():
     X, y = problem(90)
     errors = np.where(np.arange(90) < 45, 0.0, 10.0 * y.std())  # the later values say nothing
     noisy = np.where(errors > 0, y + errors * np.random.default_rng(0).normal(size=90), y)
     h = fit_pairwise.fit(X, noisy, np.random.default_rng(0), None, errors)
-    data = fit_pairwise._data(X, noisy, errors)
+    data = fit_pairwise._data(X, noisy, errors, np.arange(90))
     predicted = [gibbs.mean_items(chain, data) for chain in h.chains]
     residuals = (
         np.array([[value(d.items, d.places, d.constant, x) for d in predicted] for x in X]).mean(axis=1) - data.z
@@ -284,7 +318,7 @@ def test_a_template_is_searched_again_when_the_values_have_grown_by_a_third(two_
         return earlier[0]._replace(name="found", n=len(z))
 
     monkeypatch.setattr(templates, "best", best)
-    data = fit_pairwise._data(*problem(n), None)
+    data = fit_pairwise._data(*problem(n), None, np.arange(n))
     for kind in KINDS:
         chain = fit_pairwise._new_chain(kind, data, np.random.default_rng(0), others)
         if kind.knows_places:
@@ -298,7 +332,7 @@ def test_a_chain_begins_afresh_when_its_values_have_grown_by_a_third(two_fits, n
     first = two_fits[2]
     chains, errors = list(first.chains), (0.5, 0.9, 1.2, 0.4, 1.0, 2.0, 0.6, 0.7)
     chains[5] = replace(chains[5], began=n)  # the worst, but young
-    data = fit_pairwise._data(*problem(n), None)
+    data = fit_pairwise._data(*problem(n), None, np.arange(n))
     left = fit_pairwise._begin_afresh(list(chains), errors, data, np.random.default_rng(0))
     after = list(chains)
     assert fit_pairwise._begin_afresh(after, errors, data, np.random.default_rng(0)) == left

@@ -1,0 +1,25 @@
+"""Which of many values a model is given, where its cost does not allow all of them."""
+
+import numpy as np
+
+from law_ray.typing import FloatArray, IntArray
+
+
+def part(y: FloatArray, size: int) -> IntArray:
+    """Return which values to give to a model: all, or `size` of them, half the best ones and half of the others.
+
+    The others are a random part that stays the same as values come in, but for those that become one of the best.
+
+    Args:
+        y: (n,) values in the order in which they were proposed.
+        size: The most that the model may be given.
+
+    Returns:
+        Their indices, in ascending order.
+    """
+    if len(y) <= size:
+        return np.arange(len(y))
+    best, others = np.split(np.argsort(y, kind="stable"), [size // 2])
+    priorities = np.random.default_rng(0).random(len(y))  # the first n of more numbers are the same
+    kept = others[np.argsort(priorities[others])[: size - len(best)]]
+    return np.sort(np.concatenate([best, kept]))
