@@ -162,6 +162,7 @@ def resume(
     backup = run if "://" in run else None
     folder = Path(run).expanduser() if backup is None else backups.fetch(backup, out)
     found = Run.load(folder)
+    found.extended(evals)  # what is refused is refused before its code is named and loaded
     with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
         say_what_runs(found.objective, None if backup else found.settings.backup)
         black_box = BlackBox.from_record(found.objective)

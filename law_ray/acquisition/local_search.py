@@ -26,6 +26,11 @@ from law_ray.typing import FloatArray, Int32Array, IntArray
 
 N_PROMISING = 16
 """Moves of a climber that are evaluated exactly at each step (heuristic)."""
+MAX_BARREN = 20_000
+"""A climb ends after so many moves without a gain, which are all moves of 100 items (heuristic).
+
+At 200 items, with 80,000 moves, most steps of a climb made sure that nothing was left to gain.
+"""
 LEAST_GAIN = 1e-9
 """Smaller gains may be rounding errors, with which a climb could walk on a plateau forever (heuristic)."""
 
@@ -164,7 +169,7 @@ class _Climbers:
                     self._move(climber, move, values[own][gaining[0]], distances[own][gaining[0]])
                     tried[climber] = 0
             self._leap(together)
-            active = active[tried[active] < len(self._moves.all)]
+            active = active[tried[active] < min(len(self._moves.all), MAX_BARREN)]
             first = {self.q[climber].tobytes(): climber for climber in active[::-1]}
             active = np.array(sorted(first.values()), dtype=np.int64)
 

@@ -269,14 +269,12 @@ def resume(
     """
     folder = Path(out).absolute()
     run = Run.load(folder)
+    settings = run.extended(evals)
     if objective is None:
         say_what_runs(run.objective, None if backup else run.settings.backup)
     black_box = BlackBox.from_record(run.objective) if objective is None else _black_box(objective)
     black_box.check_same(run.objective, folder)
-    settings = run.settings
-    if evals is not None and evals < settings.evals:
-        raise InputError(f"evals is {evals}, but the run in {folder} was given {settings.evals}: give no fewer")
-    settings = replace(settings, evals=evals or settings.evals, backup=backup or settings.backup)
+    settings = replace(settings, backup=backup or settings.backup)
     black_box.n_items(settings.n_items)
     if run.is_complete(settings.evals):
         return _concluded(run, black_box, settings.backup, run.end_reason)

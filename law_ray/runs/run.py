@@ -211,6 +211,17 @@ class Run(Plots):
 
         return write_csv(self, self.folder / NAME if path is None else Path(path))
 
+    def extended(self, evals: int | None) -> Settings:
+        """Return the settings with `evals`, if given, as the budget.
+
+        Raises:
+            InputError: The run was given more.
+        """
+        given = self.settings.evals
+        if evals is not None and evals < given:
+            raise InputError(f"evals is {evals}, but the run in {self.folder} was given {given}: give no fewer")
+        return replace(self.settings, evals=evals or given)
+
     def is_complete(self, evals: int) -> bool:
         """Return whether the run has ended with nothing left to do for a resume with the budget `evals`."""
         trials, settings = self.optimizer.trials, self.settings

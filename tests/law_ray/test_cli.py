@@ -372,6 +372,12 @@ def test_a_resume_says_what_code_it_runs_before_it_refuses_another_objective(pro
     assert "changed is a run of another objective" in refused
 
 
+def test_a_resume_refuses_a_smaller_budget_before_it_says_what_code_it_runs(project, here):
+    begun(project / "spent")
+    (line,) = here("resume", "spent", "--evals", "19", cwd=project, code=2).stderr.splitlines()
+    assert "evals is 19, but the run in spent was given 20: give no fewer" in line
+
+
 def test_a_report_runs_no_code_of_the_user_unless_told_to(project, here):
     (project / "telling.py").write_text("raise RuntimeError('the code ran')\n")
     begun(project / "run", source={"name": "telling.py:score", "options": {}})

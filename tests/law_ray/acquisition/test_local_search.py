@@ -416,6 +416,25 @@ def test_a_climb_over_all_moves_ends_at_a_free_and_allowed_local_maximum(model, 
     assert problem.direct(free).max() <= value + 1e-7
 
 
+def test_a_climb_ends_after_many_moves_without_a_gain_and_is_certified_all_the_same(monkeypatch):
+    problem = OtherProblem("additive", seed=0, n_items=20)
+    tried = []
+    bounds = _Climbers._bounds
+    monkeypatch.setattr(_Climbers, "_bounds", lambda self, *moves: tried.append(len(moves[1])) or bounds(self, *moves))
+
+    def climbed(certify):
+        tried.clear()
+        ends, values = climb(problem.landscape, problem.starts[:1], problem.excluded, Constraints(20), certify)
+        return ends[0], values[0], sum(tried)
+
+    _, _, moves = climbed(certify=False)
+    monkeypatch.setattr(local_search, "MAX_BARREN", 1)
+    _, value, fewer = climbed(certify=False)
+    assert fewer < moves and value >= problem.direct(problem.starts[:1])[0]
+    end, value, _ = climbed(certify=True)
+    assert max(problem.direct(np.array([p for p in moved(end) if p not in problem.excluded]))) <= value + 1e-7
+
+
 @models
 @pytest.mark.parametrize("constraints", [Constraints(9), Constraints(*WITHIN["fixed"])])
 @pytest.mark.parametrize("seed", range(3))
