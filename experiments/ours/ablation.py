@@ -17,20 +17,16 @@ import pandas as pd
 from experiments import RESULTS, markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
+from experiments.ours.swaps_alone import SWAPS_MODEL
 from experiments.runs import N_INIT, RUNS, Budget, Run, complete, planned, play, values_after
 from experiments.statistics import average_ranks, standard_error
 from experiments.tasks import Row
-from law_ray.acquisition.additive_moves import SWAP, all_moves
-from law_ray.acquisition.neighbourhoods import AdditiveNeighbourhood, TourNeighbourhood, neighbourhood
-from law_ray.kernels.additive import AdditiveHyperparameters, AdditiveKernel
-from law_ray.kernels.tour import TourHyperparameters, TourKernel
+from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.methods.auto import DESIGN, Purpose, law_auto
 from law_ray.methods.law import law_est
 from law_ray.methods.registry import METHODS, POSITION_MODEL, SELECTION_MODEL, Method, Model
 from law_ray.models import fit_additive, fit_pairwise
 from law_ray.models.fit_pairwise import PairwiseHyperparameters
-from law_ray.models.selection import SelectionHyperparameters, fit
-from law_ray.typing import Int32Array
 from objectives import load
 from objectives.instances.best_known import best_known
 
@@ -39,52 +35,9 @@ PROBLEMS = ("qap:chr12a", "qap:nug22", "fsp:hel2", "tsp:burma14", "tsp:bayg29")
 WHOLE = "law-auto"
 
 
-def swaps(n_items: int) -> Int32Array:
-    """Return the swaps among all moves, in a random order."""
-    found = all_moves(n_items)
-    return np.random.default_rng(n_items).permutation(found[found[:, 0] == SWAP])
-
-
-class SwapsAdditiveKernel(AdditiveKernel):
-    """The additive kernel, searched by swaps alone."""
-
-
-class SwapsTourKernel(TourKernel):
-    """The tour kernel, searched by swaps alone."""
-
-
-@neighbourhood.register
-def _(kernel: SwapsAdditiveKernel, points: Int32Array) -> AdditiveNeighbourhood:
-    return AdditiveNeighbourhood(kernel, points, swaps(points.shape[1]))
-
-
-@neighbourhood.register
-def _(kernel: SwapsTourKernel, points: Int32Array) -> TourNeighbourhood:
-    return TourNeighbourhood(kernel, points, swaps(points.shape[1]))
-
-
-class SwapsHyperparameters(SelectionHyperparameters):
-    """Those of law-auto, whose kernels are searched by swaps alone."""
-
-    @property
-    def kernel(self) -> Any:
-        """The kernel of the selected model."""
-        selected = self.selected
-        if isinstance(selected, AdditiveHyperparameters):
-            return SwapsAdditiveKernel(tuple(selected.components))
-        assert isinstance(selected, TourHyperparameters)
-        return SwapsTourKernel(np.array(selected.vectors))
-
-
-def fit_for_swaps(*arguments: Any) -> SwapsHyperparameters:
-    """Fit law-auto's model, to be searched by swaps alone."""
-    return SwapsHyperparameters(**vars(fit(*arguments)))
-
-
 UNKNOWN_DISTANCES = tuple(kind for kind in fit_pairwise.KINDS if not kind.knows_places)
 UNKNOWN_MODEL = Model(partial(fit_pairwise.fit, kinds=UNKNOWN_DISTANCES), PairwiseHyperparameters.from_record)
 ADDITIVE_MODEL = Model(fit_additive.fit, AdditiveHyperparameters.from_record)
-SWAPS_MODEL = Model(fit_for_swaps, SwapsHyperparameters.from_record)
 
 
 def auto(model: Model = SELECTION_MODEL, **changes: Any) -> Method:

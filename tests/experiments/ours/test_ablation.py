@@ -2,7 +2,8 @@ import pandas as pd
 import pytest
 
 from experiments import RESULTS
-from experiments.ours.ablation import BUDGET, PROBLEMS, VARIANTS, WHOLE, report, swaps
+from experiments.ours.ablation import BUDGET, PROBLEMS, VARIANTS, WHOLE, report
+from experiments.ours.swaps_alone import swaps
 from experiments.runs import COLUMNS
 from experiments.tasks import read
 from law_ray import Optimizer
@@ -61,3 +62,12 @@ def test_the_report_has_a_line_per_variant_and_tolerates_missing_runs():
 
 def test_the_committed_report_is_that_of_the_committed_rows():
     check_committed("ablation", report(read(RESULTS / "ablation.csv", COLUMNS)))
+
+
+def test_no_two_variants_were_played_alike():
+    """A variant that is lost on the way to the workers has the rows of another one."""
+    rows = read(RESULTS / "ablation.csv", COLUMNS).sort_values(["problem", "initial_set", "repeat"])
+    rows = rows[(rows["repeat"] == 0) & (rows["initial_set"] < 3)]
+    played = {variant: tuple(of_variant["curve"]) for variant, of_variant in rows.groupby("method")}
+    assert len(played) == len(VARIANTS)
+    assert len(set(played.values())) == len(played)
