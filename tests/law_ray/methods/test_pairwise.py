@@ -23,9 +23,9 @@ from law_ray.methods.pairwise import (
 )
 from law_ray.models import pairwise as model
 from law_ray.models.chain import Chain, Kind
-from law_ray.models.fit_pairwise import PairwiseHyperparameters
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import Ensemble
+from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import SelectionHyperparameters
 from law_ray.models.templates import Template

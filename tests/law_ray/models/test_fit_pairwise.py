@@ -8,51 +8,23 @@ from law_ray.models import fit_pairwise, gibbs, selection, templates
 from law_ray.models.chain import Kind
 from law_ray.models.fit_pairwise import (
     KINDS,
-    MAX_ERROR_RATIO,
     MIN_SWEEPS,
     N_KEPT,
     N_KEPT_KNOWN,
     RESTING,
     SIZES,
-    PairwiseHyperparameters,
     max_values,
     n_sweeps,
 )
 from law_ray.models.gibbs import N_ANNEALED
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.pairwise_hyperparameters import MAX_ERROR_RATIO, PairwiseHyperparameters
 from law_ray.models.part import part
 from law_ray.models.selection import MEMORY
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert, sample
+from tests.law_ray.models.pairwise_fits import fitted, problem
 from tests.oracles.pairwise import symmetric, value
-
-
-def problem(n, n_items=8, seed=0):
-    """Return permutations, and their values by random interactions."""
-    rng = np.random.default_rng(seed)
-    F, D, X = symmetric(rng, n_items), symmetric(rng, n_items), sample(n_items, n, rng)
-    return X, np.array([value(F, D, 100.0, x) for x in X])
-
-
-def fitted(X, y, steps, seed=0, first=None):
-    h = first
-    for n in steps:
-        h = fit_pairwise.fit(X[:n], y[:n], np.random.default_rng([seed, n]), h)
-    return h
-
-
-@pytest.fixture(scope="module")
-def two_fits():
-    X, y = problem(38)
-    first = fitted(X, y, [30])
-    return X, y, first, fitted(X, y, [38], first=first)
-
-
-def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
-    h = two_fits[-1]
-    record = json.loads(json.dumps(h.to_record()))
-    assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "deviation", "pairwise"]
-    assert PairwiseHyperparameters.from_record(record) == h
 
 
 def test_a_record_of_an_older_version_has_no_chains_and_the_next_fit_starts_them(two_fits):
@@ -69,13 +41,6 @@ def test_a_fit_from_what_a_journal_stores_is_the_same(two_fits):
     again = fitted(X, y, [38], first=PairwiseHyperparameters.from_record(json.loads(json.dumps(first.to_record()))))
     assert again == second
     np.testing.assert_array_equal(again.ensemble.items, second.ensemble.items)
-
-
-def test_the_process_is_the_one_of_the_selected_kernel(two_fits):
-    X, y, _, h = two_fits
-    others = sample(8, 5, np.random.default_rng(1))
-    np.testing.assert_array_equal(*(GaussianProcess(X, y, each).predict(others) for each in (h, h.selection)))
-    assert (h.noise, h.mean) == (h.selection.noise, h.selection.mean)
 
 
 def test_the_selection_and_its_random_numbers_do_not_depend_on_the_chains(two_fits):
@@ -117,7 +82,6 @@ def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predi
     X, y, first, _ = two_fits
     limit = MAX_ERROR_RATIO * 0.5
     h = replace(first, chain_errors=(limit, limit + 1e-9, 0.5, 9.0, 0.7, 9.0, 9.0, 9.0))
-    np.testing.assert_array_equal(h.used, [True, False, True, False, True, False, False, False])
     data = fit_pairwise._data(X[:30], y[:30], None, np.arange(30))
     draws = [gibbs.mean_items(h.chains[c], data) for c in (0, 2, 4)]
     learned = fit_pairwise.learned(h, X[:30], y[:30])
@@ -295,16 +259,6 @@ def test_costly_chains_begin_afresh_only_when_the_process_is_fitted_again_or_the
         earlier = replace(two_fits[-1], prediction_errors=(1.0, of_pairs))
         later, _ = sweeps_made(earlier, X, y, 40)
         assert sum(chain.began == 40 for chain in later.chains) == expected
-
-
-def test_the_template_is_that_of_the_best_chain_where_all_used_chains_take_one_for_known(two_fits):
-    first = two_fits[2]
-    errors = [*((len(first.chains) - 2) * [9.0]), 1.0, 1.1]  # the two chains of templates are used
-    chains = first.chains
-    assert replace(first, chain_errors=tuple(errors)).template is chains[-2].known is not None
-    assert replace(first, chain_errors=(*errors[:-1], 0.9)).template is chains[-1].known is not None
-    assert replace(first, chain_errors=(1.0, *errors[1:])).template is None  # one that knows none
-    assert replace(first, chains=(), chain_errors=()).template is None
 
 
 @pytest.mark.parametrize(("n", "is_searched"), [(51, False), (52, True), (90, True)])
