@@ -65,7 +65,8 @@ class Plots:
         from law_ray.runs.report.sections import learned
 
         self._with_model()
-        return learned.rounds_figure(self._view())
+        view = self._view()
+        return learned.rounds_figure(view, learned.looked_at(view))
 
     def plot_predictions(self) -> "go.Figure":
         """Draw the observed values against those predicted before. Raises InputError without predictions."""

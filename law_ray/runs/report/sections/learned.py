@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.distance import DistanceHyperparameters
+from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
 from law_ray.runs.report import interactions, look, models
@@ -36,9 +37,10 @@ def section(view: View) -> Section:
         why = "No model was fitted: the initial design was not complete, or the method has none."
         return Section("learned", "What the model learned", lead, [Text(why)])
     rules, process = models.family(view, model), models.of_process(model)
-    blocks: list[object] = [Text(_who_chose(view, rules))]
+    fits = looked_at(view)
+    blocks: list[object] = [Text(_who_chose(view, fits, rules))]
     blocks += [Text(line) for line in interactions.describe(view.run, list(view.names))[1:]]
-    blocks.append(Figure("fig-rounds", rounds_figure(view)))
+    blocks.append(Figure("fig-rounds", rounds_figure(view, fits)))
     if rules == "pairwise":
         found = interactions.learned(view.run)
         assert found is not None
@@ -50,31 +52,35 @@ def section(view: View) -> Section:
     return Section("learned", "What the model learned", lead, blocks)
 
 
-def _who_chose(view: View, last: models.Family) -> str:
-    """Say which family chose the points, at the end and in how many of the asks."""
+def looked_at(view: View) -> list[tuple[int, Hyperparameters]]:
+    """Return the round and the model of asks, MAX_ROUNDS of them at most."""
     asks = [ask for ask in view.asks if ask["model"] is not None]
-    fits = [models.of(view, ask) for ask in models.spread(asks, MAX_ROUNDS)]
-    families = Counter(models.family(view, model) for model in fits if model is not None)
+    found = [(ask["round"], models.of(view, ask)) for ask in models.spread(asks, MAX_ROUNDS)]
+    return [(number, model) for number, model in found if model is not None]
+
+
+def _who_chose(view: View, fits: Sequence[tuple[int, Hyperparameters]], last: models.Family) -> str:
+    """Say which family chose the points, at the end and in how many of the asks."""
+    families = Counter(models.family(view, model) for _, model in fits)
     text = f"At the end the {last} model chose the points: {MEANINGS[last]}."
     if len(families) < 2:
         return text
     (first, most), *others = families.most_common()
     counts = " and ".join(f"the {name} model {count}" for name, count in others)
-    among = " that were looked at" if len(asks) > MAX_ROUNDS else ""
+    all_asks = sum(ask["model"] is not None for ask in view.asks)
+    among = " that were looked at" if len(fits) < all_asks else ""
     return f"{text} Of {families.total()} choices{among} the {first} model made {most}, {counts}."
 
 
-def rounds_figure(view: View) -> go.Figure:
+def rounds_figure(view: View, fits: Sequence[tuple[int, Hyperparameters]]) -> go.Figure:
     """Return the weights of the model's parts, and its noise and decay, by round."""
-    asks = [ask for ask in view.asks if ask["model"] is not None]
     curves: dict[str, dict[int, float]] = defaultdict(dict)
     scales: dict[str, dict[int, float]] = defaultdict(dict)
-    for ask in models.spread(asks, MAX_ROUNDS):
-        model = models.of(view, ask)
+    for number, model in fits:
         for name, share in _shares(model).items():
-            curves[name][ask["round"]] = share
+            curves[name][number] = share
         for name, amount in _amounts(view, model).items():
-            scales[name][ask["round"]] = amount
+            scales[name][number] = amount
     drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
     rounds = sorted({t for curve in [*curves.values(), *scales.values()] for t in curve})
     for row, parts in enumerate((curves, scales), start=1):
@@ -106,8 +112,6 @@ def _shares(model: Any) -> dict[str, float]:
 
 def _amounts(view: View, model: Any) -> dict[str, float]:
     """Return the noise, the decay of a kernel of one distance, and the pairwise model's advantage."""
-    if model is None:
-        return {}
     found = {"noise (share of the values' variance)": max(float(model.noise), 1e-9)}
     if isinstance(model, DistanceHyperparameters):
         found["decay"] = model.decay

@@ -20,7 +20,7 @@ def test_the_page_says_how_often_each_model_chose_the_points(tmp_path, monkeypat
     shown = view(tmp_path, n_init=10, evals=10 + 5 * len(families), batch_size=5)
     left = list(families)
     monkeypatch.setattr(models, "family", lambda view, model: left.pop(0))
-    text = learned._who_chose(shown, families[-1])
+    text = learned._who_chose(shown, learned.looked_at(shown), families[-1])
     assert text.startswith(f"At the end the {families[-1]} model chose the points: ")
     assert (text.endswith(expected) if expected else "Of" not in text) and not left
 
@@ -30,5 +30,5 @@ def test_in_a_long_run_the_page_says_that_only_some_choices_were_looked_at(tmp_p
     monkeypatch.setattr(learned, "MAX_ROUNDS", 3)
     left = ["tour", "additive", "tour"]
     monkeypatch.setattr(models, "family", lambda view, model: left.pop(0))
-    text = learned._who_chose(shown, "tour")
+    text = learned._who_chose(shown, learned.looked_at(shown), "tour")
     assert text.endswith("Of 3 choices that were looked at the tour model made 2, the additive model 1.")
