@@ -1,12 +1,13 @@
 """The cluster: where and when each evaluation ran, how long choosing took, and what failed."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
-from law_ray.runs.records import FailRecord, TellAgainRecord, TellRecord
+from law_ray.runs.records import FailRecord, Record, TellAgainRecord, TellRecord
 from law_ray.runs.report import look
 from law_ray.runs.report.blocks import Details, Facts, Figure, Section, Table, Text
 from law_ray.runs.report.view import View, number
@@ -47,6 +48,7 @@ def time_line(view: View) -> list[Span]:
 
     A slot is the first of its node that was free when the evaluation began.
     """
+    names = _names(view.records)
     free: dict[str, list[float]] = defaultdict(list)  # by node: when each slot falls free
     begun: list[tuple[float, float, str, int, str]] = []
     choices: list[Span] = []
@@ -62,7 +64,7 @@ def time_line(view: View) -> list[Span]:
         elif record["type"] in ("tell", "fail", "tell again"):
             state = {"tell": "told", "fail": "failed", "tell again": "again"}[record["type"]]
             seconds = record["seconds"] or 0.0
-            begun.append((max(0.0, now - seconds), now, _node(record), record["id"], state))
+            begun.append((max(0.0, now - seconds), now, names[_node(record)], record["id"], state))
     spans = []
     for begin, end, node, trial, state in sorted(begun):
         slots = free[node]
@@ -70,6 +72,33 @@ def time_line(view: View) -> list[Span]:
         slots[slot : slot + 1] = [end]
         spans.append(Span(begin, end, node, slot, trial, state))
     return [*spans, *choices]
+
+
+def _names(records: Sequence[Record]) -> dict[str, str]:
+    """Return the name of each node: its own, or that of an earlier node of its host, which it replaces.
+
+    Ray on one machine is another node after each resume. A node replaces one that took no part since the resume.
+    """
+    stretches: list[list[str]] = [[]]
+    for record in records:
+        if record["type"] == "resume":
+            stretches.append([])
+        elif record["type"] in ("tell", "fail", "tell again"):
+            stretches[-1].append(_node(record))
+    names: dict[str, str] = {}
+    of_host: dict[str, list[str]] = defaultdict(list)
+    for nodes in stretches:
+        taken = {names[node] for node in nodes if node in names}
+        for node in nodes:
+            if node in names:
+                continue
+            known = of_host[node.rpartition("-")[0] or node]
+            name = next((name for name in known if name not in taken), node)
+            names[node] = name
+            taken.add(name)
+            if name == node:
+                known.append(name)
+    return names
 
 
 def _node(record: TellRecord | FailRecord | TellAgainRecord) -> str:

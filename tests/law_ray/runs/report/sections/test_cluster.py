@@ -51,6 +51,29 @@ def test_evaluations_have_slots_of_their_node_and_times_without_pauses(by_hand):
     assert [(spans[k].node, spans[k].slot) for k in range(4)] == [("a", 0), ("a", 1), ("b", 0), ("b", 0)]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        (["m-1", "resume", "m-2", "resume", "m-3"], ["m-1", "m-1", "m-1"]),  # Ray started again on one machine
+        (["m-1", "m-2"], ["m-1", "m-2"]),  # two nodes of one machine
+        (["m-1", "m-2", "resume", "m-2", "m-3"], ["m-1", "m-2", "m-2", "m-1"]),  # one of them stayed
+        (["m-1", "m-2", "resume", "m-3", "m-1"], ["m-1", "m-2", "m-2", "m-1"]),
+        (["m-1", "resume", "k-2"], ["m-1", "k-2"]),  # another machine
+    ],
+)
+def test_after_a_resume_a_new_node_of_a_machine_replaces_one_that_is_gone(by_hand, nodes, expected):
+    first, ask = (dict(record) for record in by_hand.run.records[:2])
+    trials = iter(range(4))
+    by_hand.run.records = [first, ask] + [
+        {"type": "resume", "time": 1010.0, "evals": 30}
+        if node == "resume"
+        else told(next(trials), 1011.0, 1.0, f"{node}/7")
+        for node in nodes
+    ]
+    spans = {span.trial: span.node for span in time_line(by_hand) if span.state == "told"}
+    assert [spans[k] for k in range(len(expected))] == expected
+
+
 def test_a_clock_that_is_set_back_makes_no_time_negative(by_hand):
     records = [dict(record) for record in by_hand.run.records]
     for record in records[4:]:
