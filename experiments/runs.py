@@ -77,17 +77,26 @@ def initial_permutations(problem: str, n_items: int, initial_set: int) -> IntArr
     return sample(n_items, N_INIT, generator(initial_set, problem, 0))
 
 
-def play(run: Run, objective: Any, batch_size: int, evaluations: int, method: Method | None = None) -> Row:
+def play(
+    run: Run,
+    objective: Any,
+    batch_size: int,
+    evaluations: int,
+    method: Method | None = None,
+    initial: IntArray | None = None,
+) -> Row:
     """Return the row of a run; the objective is evaluated in this process, one permutation after another.
 
-    The method is the one that the run names, unless another is given.
+    The method is the one that the run names, unless another is given, and the run begins with its initial set, unless
+    other permutations are given.
     """
-    optimizer = Optimizer(objective.n_items, method or CONTESTANTS[run.method], run.number, N_INIT)
-    permutations = initial_permutations(run.problem, objective.n_items, run.initial_set)
-    optimizer.add(permutations, [objective(permutation) for permutation in permutations])
-    curve = [(N_INIT, optimizer.best.value)]
+    if initial is None:
+        initial = initial_permutations(run.problem, objective.n_items, run.initial_set)
+    optimizer = Optimizer(objective.n_items, method or CONTESTANTS[run.method], run.number, len(initial))
+    optimizer.add(initial, [objective(permutation) for permutation in initial])
+    curve = [(len(initial), optimizer.best.value)]
     seconds, least = 0.0, best_known().get(getattr(objective, "name", ""))
-    for known in range(N_INIT + batch_size, evaluations + 1, batch_size):
+    for known in range(len(initial) + batch_size, evaluations + 1, batch_size):
         if least is not None and least.proven and optimizer.best.value <= least.value:
             break
         start = time.process_time()
@@ -102,7 +111,7 @@ def play(run: Run, objective: Any, batch_size: int, evaluations: int, method: Me
 
 
 def best_after(curve: str, evaluations: Iterable[int]) -> FloatArray:
-    """Return the best values of a row's curve after these numbers of evaluations, each of them at least N_INIT."""
+    """Return the best values of a row's curve after these numbers of evaluations, none before its first."""
     counts, values = np.array([pair.split(":") for pair in curve.split()], dtype=float).T
     return values[np.searchsorted(counts, list(evaluations), side="right") - 1]
 

@@ -35,6 +35,7 @@ from experiments.runs import (
 )
 from experiments.statistics import standard_error
 from experiments.tasks import Row
+from law_ray.methods.registry import Method
 from law_ray.optimizer import Optimizer
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.seeding import generator
@@ -155,11 +156,21 @@ def main(runs: int) -> None:
 
 
 def play_alone(run: Run) -> list[Row]:
-    """Return the row of a run. Its curve holds the least true value among the orderings evaluated."""
-    objective, rng = problem(run.problem), generator(run.number, "observe", 0)
-    budget = objective.budget
+    """Return the row of a run."""
+    return [play_observed(run, problem(run.problem), CONTESTANTS[run.method])]
+
+
+def play_observed(run: Run, objective: Any, method: Method) -> Row:
+    """Return the row of a run. Its curve holds the least true value among the orderings evaluated.
+
+    Args:
+        run: Which run.
+        objective: It has `n_items`, a `budget`, and what a `Schedule` has: `observed` and `truth`.
+        method: The method of the run.
+    """
+    budget, rng = objective.budget, generator(run.number, "observe", 0)
     initial = initial_permutations(run.problem, objective.n_items, run.initial_set)
-    optimizer = Optimizer(objective.n_items, CONTESTANTS[run.method], run.number, N_INIT, start=initial)
+    optimizer = Optimizer(objective.n_items, method, run.number, N_INIT, start=initial)
     curve: list[tuple[int, float]] = []
     seconds = 0.0
     for size in (N_INIT, *(budget.rounds * [budget.batch_size])):
@@ -172,7 +183,7 @@ def play_alone(run: Run) -> list[Row]:
         if not curve or least < curve[-1][1]:
             curve.append((len(optimizer.trials), least))
     improvements = " ".join(f"{count}:{value:.12g}" for count, value in curve)
-    return [{**run._asdict(), "evaluations": budget.evaluations(), "seconds": seconds, "curve": improvements}]
+    return {**run._asdict(), "evaluations": budget.evaluations(), "seconds": seconds, "curve": improvements}
 
 
 def report(rows: pd.DataFrame) -> str:

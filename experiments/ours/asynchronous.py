@@ -1,0 +1,235 @@
+"""How much of a cluster does a run use, in rounds and with refills, and is the best value as good at equal evaluations?
+
+`python -m experiments.ours.asynchronous` plays the runs that are missing, one per CPU, and writes
+results/asynchronous.md. A finished run is a row of results/asynchronous.csv. `--runs 0` only reports on the rows that
+exist.
+
+The runs are real: `ActiveRun` chooses points and keeps its journal as it does on Ray. The cluster is simulated: a clock
+that the evaluations' times move forward, and the processor seconds that the choices take.
+"""
+
+import heapq
+import os
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import pandas as pd
+
+from experiments import RESULTS
+from experiments.machine import machine
+from experiments.markdown import plus_minus, table
+from experiments.statistics import standard_error
+from experiments.tasks import Row, play_all, read
+from law_ray.runs.active import ActiveRun
+from law_ray.runs.evaluation import Outcome
+from law_ray.runs.objective import BlackBox
+from law_ray.runs.settings import Settings
+from law_ray.trial import Trial
+from law_ray.utils.seeding import generator
+from objectives import load
+from objectives.qap import QAP
+
+MEDIAN = 60.0
+"""Seconds of an evaluation."""
+SPREADS = {"equal": 0.05, "uneven": 0.4}
+"""The standard deviation of the logarithm of the times. Of the uneven ones, 5% take below 31 s and 5% above 116 s."""
+EVALUATIONS = {("fsp:ta001", 8): 256, ("fsp:ta001", 32): 256, ("assignment of 48", 128): 640}
+"""By the problem and the slots."""
+N_INIT = 32
+MODES = ("sync", "async")
+COLUMNS = ("problem", "slots", "times", "mode", "seed", "best", "seconds", "idle", "asking", "asks")
+
+
+class Case(NamedTuple):
+    """One run."""
+
+    problem: str
+    slots: int
+    times: str
+    """a key of SPREADS"""
+    mode: str
+    seed: int
+
+
+def assignment(n_items: int) -> QAP:
+    """Return a quadratic assignment of random flows to random places in the unit square."""
+    rng = generator(n_items, "asynchronous", 0)
+    places = rng.random((n_items, 2))
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    flows = rng.random((n_items, n_items))
+    return QAP(f"assignment of {n_items}", None, np.triu(flows, 1) + np.triu(flows, 1).T, distances)
+
+
+class Cluster:
+    """Slots that evaluate what is submitted, first come, first served, on a simulated clock."""
+
+    def __init__(self, slots: int, seconds_of: Callable[[Trial], float]) -> None:
+        self.now = 0.0
+        self.intervals: list[tuple[float, float]] = []
+        """when each evaluation that began begins and ends"""
+        self._free = slots
+        self._seconds_of = seconds_of
+        self._queue: deque[Trial] = deque()
+        self._running: list[tuple[float, int, Trial]] = []  # a heap by the end
+
+    def submit(self, trials: Iterable[Trial]) -> None:
+        """Begin to evaluate trials, or queue them where no slot is free."""
+        self._queue.extend(trials)
+        self._fill(self.now)
+
+    def advance(self, seconds: float) -> list[Trial]:
+        """Let time pass; return the trials that ended, in this order."""
+        until, ended = self.now + seconds, []
+        while self._running and self._running[0][0] <= until:
+            end, _, trial = heapq.heappop(self._running)
+            ended.append(trial)
+            self._free += 1
+            self._fill(end)
+        self.now = until
+        return ended
+
+    def wait(self) -> list[Trial]:
+        """Let time pass until a trial ends; return it, or none if none is running."""
+        return self.advance(max(0.0, self._running[0][0] - self.now)) if self._running else []
+
+    def busy(self, start: float, end: float) -> float:
+        """Return the seconds that evaluations took from `start` to `end`, summed over the slots."""
+        return sum(max(0.0, min(end, last) - max(start, first)) for first, last in self.intervals)
+
+    def _fill(self, now: float) -> None:
+        while self._queue and self._free:
+            trial = self._queue.popleft()
+            end = now + self._seconds_of(trial)
+            self.intervals.append((now, end))
+            heapq.heappush(self._running, (end, trial.id, trial))
+            self._free -= 1
+
+
+def simulate(run: ActiveRun, objective: Any, slots: int, seconds_of: Callable[[Trial], float]) -> dict[str, float]:
+    """Carry out a run on a simulated cluster, as the driver does on Ray.
+
+    Returns:
+        The best value; the seconds of the run after the initial design; the idle share of the slots from then to the
+        last ask; the seconds that choosing took; and the number of choices.
+    """
+    cluster = Cluster(slots, seconds_of)
+    asks: list[tuple[float, float]] = []  # when each choice of the model began and ended
+
+    def choose() -> list[Trial]:
+        """Choose points and submit them; return the trials that ended meanwhile."""
+        initial = len(run.optimizer.trials) < run.settings.n_init
+        start = time.process_time()
+        trials = run.refill(slots) if run.settings.mode == "async" else run.ask(slots)
+        seconds = time.process_time() - start
+        if not trials or initial:
+            seconds = 0.0
+        else:
+            run.seconds_of_asks[-1] = seconds  # in place of those of a clock on a busy machine
+            asks.append((cluster.now, cluster.now + seconds))
+        ended = cluster.advance(seconds)
+        cluster.submit(trials)
+        return ended
+
+    while run.stop_reason() is None:
+        ended = choose()
+        while ended or run.pending:
+            for trial in ended:
+                run.enter(trial.id, Outcome(float(objective(trial.permutation)), seconds=seconds_of(trial)))
+            if ended and run.settings.mode == "async":
+                break
+            ended = cluster.wait()
+    start, last = asks[0][0], asks[-1][1]
+    return {
+        "best": run.optimizer.best.value,
+        "seconds": cluster.now - start,
+        "idle": 1.0 - cluster.busy(start, last) / (slots * (last - start)),
+        "asking": sum(end - begin for begin, end in asks),
+        "asks": len(asks),
+    }
+
+
+@click.command()
+@click.option("--runs", type=click.IntRange(0), default=10, show_default=True, help="How many of each, from the first.")
+@click.option("--slots", multiple=True, type=int, default=(8, 32, 128), show_default=True)
+def main(runs: int, slots: tuple[int, ...]) -> None:
+    """Play the missing runs, then write the report."""
+    file = RESULTS / "asynchronous.csv"
+    known = set(read(file, COLUMNS)[list(Case._fields)].itertuples(index=False, name=None))
+    cases = [
+        Case(problem, n_slots, times, mode, seed)
+        for seed in range(runs)
+        for problem, n_slots in EVALUATIONS
+        if n_slots in slots
+        for times in SPREADS
+        for mode in MODES
+    ]
+    failed = play_all(play, [case for case in cases if case not in known], file)
+    (RESULTS / "asynchronous.md").write_text(report(read(file, COLUMNS)))
+    if failed:
+        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+
+
+def play(case: Case) -> list[Row]:
+    """Return the row of a run."""
+    objective = assignment(48) if case.problem == "assignment of 48" else load(case.problem)
+    spread = SPREADS[case.times]
+
+    def seconds_of(trial: Trial) -> float:
+        normal = generator(case.seed, "seconds", trial.id).standard_normal()
+        return float(MEDIAN * np.exp(spread * normal))
+
+    evals = EVALUATIONS[case.problem, case.slots]
+    settings = Settings(objective.n_items, seed=case.seed, n_init=N_INIT, mode=case.mode, evals=evals)
+    with tempfile.TemporaryDirectory() as folder:
+        run = ActiveRun.start(Path(folder) / "run", settings, BlackBox(objective).to_record(""))
+        with run.journal:
+            return [case._asdict() | simulate(run, objective, case.slots, seconds_of)]
+
+
+def report(rows: pd.DataFrame) -> str:
+    """Return the report: a table for each problem."""
+    parts = [REPORT.format(machine=machine(len(os.sched_getaffinity(0))), median=MEDIAN)]
+    for (problem, slots), of_problem in rows.groupby(["problem", "slots"], sort=False):
+        lines: list[list[Any]] = []
+        for (times, mode), runs in of_problem.groupby(["times", "mode"]):
+            means = runs[["seconds", "idle", "asking", "asks"]].mean()
+            best = plus_minus(runs["best"].mean(), standard_error(runs["best"].to_numpy()))
+            lines.append(
+                [
+                    times,
+                    mode,
+                    len(runs),
+                    best,
+                    f"{means['seconds']:.0f}",
+                    f"{means['idle']:.1%}",
+                    f"{means['asking']:.0f}",
+                    f"{means['asks']:.0f}",
+                ]
+            )
+        evaluations = EVALUATIONS[str(problem), int(slots)]
+        parts.append(f"\n## {problem}, {slots} slots, {evaluations} evaluations\n\n{table(HEADER, lines)}")
+    return "".join(parts)
+
+
+HEADER = ["times", "mode", "runs", "best value", "seconds", "idle", "choosing", "choices"]
+REPORT = """# Rounds against refills
+
+{machine} Regenerate with `python -m experiments.ours.asynchronous`.
+
+Runs of law-auto on a simulated cluster, whose evaluations take {median:.0f} seconds at the median: all nearly the same,
+or uneven, a twentieth of them below half and a twentieth above twice that. In rounds (sync), each round has as many
+points as there are slots; with refills (async), each slot that becomes free gets another point.
+
+Best value: mean +- standard error over the runs. Seconds: of the run after the initial design. Idle: the share of the
+slots' time in which no evaluation ran, from then to the last choice. Choosing: processor seconds, on one thread.
+"""
+
+
+if __name__ == "__main__":
+    main()
