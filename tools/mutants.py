@@ -1,7 +1,7 @@
 """Change the code of the core in small ways, and see which changes no test notices (mutation testing, by mutmut).
 
     make mutants                                        the modules that changed since the last commit, or in it
-    make mutants MODULES="law_ray/models/gibbs.py"      these modules
+    make mutants MODULES="law_ray/models/gp.py"         these modules
     make mutants MODULES=core                           the whole core
 
 A package is judged by the tests that mirror it, in a copy of the project. Each of its functions is changed in every way

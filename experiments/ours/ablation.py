@@ -25,8 +25,9 @@ from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.methods.auto import DESIGN, Purpose, law_auto
 from law_ray.methods.law import law_est
 from law_ray.methods.registry import METHODS, POSITION_MODEL, SELECTION_MODEL, Method, Model
-from law_ray.models import fit_additive, fit_pairwise
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models import fit_additive
+from law_ray.models.pairwise import fit_pairwise
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from objectives import load
 from objectives.instances.best_known import best_known
 

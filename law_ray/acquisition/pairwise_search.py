@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from law_ray.models.pairwise import Ensemble
+from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert

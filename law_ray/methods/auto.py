@@ -56,8 +56,8 @@ DESIGN = Design()
 def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) -> IntArray:
     """Choose a (batch_size, n_items) batch greedily, each point for one of several purposes.
 
-    Once the pairwise model predicts better than the process (`law_ray.models.fit_pairwise`), it chooses some or all of
-    the points (`law_ray.methods.pairwise`). The process chooses the others:
+    Once the pairwise model predicts better than the process (`law_ray.models.pairwise.fit_pairwise`), it chooses some
+    or all of the points (`law_ray.methods.pairwise`). The process chooses the others:
 
     - To improve: x_b = argmax EI with the variance given the batch. That is log L(x, x | x_1..x_b-1) + 2 log w(x) with
       the posterior covariance as the gauge L and w = z Phi(z) + phi(z), z = (best - mu(x)) / sqrt(L(x, x | ..)). It is

@@ -12,9 +12,9 @@ from law_ray.acquisition.functions import log_ei, ucb
 from law_ray.acquisition.pairwise_search import MAX_STEPS, Value, maximise
 from law_ray.methods.context import BatchContext
 from law_ray.methods.incumbent import incumbent
-from law_ray.models.pairwise import Ensemble, symmetric
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
-from law_ray.models.templates import Template
+from law_ray.models.pairwise.ensemble import Ensemble, symmetric
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise.templates import Template
 from law_ray.space.exclusions import Exclusions, draw_free
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray

@@ -18,8 +18,9 @@ from law_ray.methods.genetic import ga
 from law_ray.methods.law import law_ei, law_est, law_prior_ei, law_prior_est, law_ucb
 from law_ray.methods.mace import mace_est, mace_ucb
 from law_ray.methods.q_point import q_ei, q_est
-from law_ray.models import fit_distance, fit_pairwise, selection
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models import fit_distance, selection
+from law_ray.models.pairwise import fit_pairwise
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.models.selection import SelectionHyperparameters
 from law_ray.space.permutations import insertion_neighbours, reversal_neighbours, swap_neighbours
 from law_ray.typing import FloatArray, IntArray

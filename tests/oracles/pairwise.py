@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from law_ray.models.pairwise import Ensemble
+from law_ray.models.pairwise.ensemble import Ensemble
 
 
 def symmetric(rng, n_items, levels=9):

@@ -8,9 +8,9 @@ from typing import Any
 
 import psutil
 
+from experiments.ours.faults.faulty import RETURNS, Faulty
 from experiments.ours.faults.rays import one_node
 from experiments.ours.faults.striking import Row, struck
-from experiments.ours.faulty import RETURNS, Faulty
 
 
 def flawed(fault: str, flaw: str, seconds: float = 0.2, for_ever: bool = False, **options: Any) -> Row:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import law_ray
+from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.rays import one_node
 from experiments.ours.faults.striking import EVALS, OPTIONS, Row, row, strike_when_due, told_values
-from experiments.ours.faulty import Faulty
 from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
 

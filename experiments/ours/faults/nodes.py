@@ -9,10 +9,10 @@ from typing import Any
 import psutil
 
 import law_ray
+from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.processes import client
 from experiments.ours.faults.rays import OBJECT_STORE, head, kill, three_nodes
 from experiments.ours.faults.striking import EVALS, Row, row, strike_when_due, struck
-from experiments.ours.faulty import Faulty
 
 HEAD_PORT = 7379  # of the first head; the second has the next port
 

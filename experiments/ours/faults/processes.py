@@ -11,9 +11,9 @@ from typing import Any
 
 import law_ray
 from experiments.ours.faults.evaluations import flawed
+from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.rays import kill, one_node
 from experiments.ours.faults.striking import EVALS, OPTIONS, Row, row, strike_when_due, struck
-from experiments.ours.faulty import Faulty
 from law_ray.errors import RunError
 
 
@@ -53,7 +53,7 @@ def client(folder: Path, address: str) -> subprocess.Popen[str]:
     """Start a client that runs the objective, in a process of its own."""
     code = (
         "import sys, law_ray\nfrom pathlib import Path\nfrom experiments.ours.faults.striking import EVALS, OPTIONS\n"
-        "from experiments.ours.faulty import Faulty\n"
+        "from experiments.ours.faults.faulty import Faulty\n"
         f"try: law_ray.minimize(Faulty(Path({str(folder)!r}), 0.2), evals=EVALS, address={address}, "
         f"out={str(folder / 'run')!r}, **OPTIONS)\nexcept law_ray.RunError as error: sys.exit(str(error))"
     )

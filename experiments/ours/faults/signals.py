@@ -15,10 +15,10 @@ import psutil
 
 import law_ray
 from experiments.ours.faults.evaluations import flawed
+from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.processes import client
 from experiments.ours.faults.rays import one_node
 from experiments.ours.faults.striking import EVALS, Row, row, strike_when_due
-from experiments.ours.faulty import Faulty
 
 END = 60  # seconds within which all processes of a client that was told to end must have ended; heuristic
 PAUSE = 10  # seconds for which processes are stopped; heuristic: longer than the client waits for an answer
@@ -107,7 +107,7 @@ def two_resumes() -> Row:
         strike_when_due(folder / "run", follower.terminate, at_strike)
         follower.communicate(timeout=END)
         code = (
-            "import sys, law_ray\nfrom pathlib import Path\nfrom experiments.ours.faulty import Faulty\n"
+            "import sys, law_ray\nfrom pathlib import Path\nfrom experiments.ours.faults.faulty import Faulty\n"
             f"try: law_ray.resume({str(folder / 'run')!r}, Faulty(Path({name!r}), 0.2), progress=False)\n"
             "except law_ray.InputError as error: sys.exit(str(error))"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import law_ray
-from experiments.ours.faulty import Faulty
+from experiments.ours.faults.faulty import Faulty
 from law_ray.runs import journal
 
 BEFORE = 12  # evaluations that have finished when a fault strikes: the initial 10, and some of the first round

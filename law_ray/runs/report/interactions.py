@@ -19,9 +19,9 @@ import numpy as np
 
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.methods.pairwise import CLEAR_ADVANTAGE, chooses
-from law_ray.models import fit_pairwise
-from law_ray.models.pairwise import Ensemble, symmetric
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise import fit_pairwise
+from law_ray.models.pairwise.ensemble import Ensemble, symmetric
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.runs.report.prints import saved
 from law_ray.runs.run import Run
 from law_ray.typing import FloatArray

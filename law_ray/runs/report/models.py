@@ -10,10 +10,11 @@ from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
 from law_ray.methods.pairwise import chooses
 from law_ray.methods.registry import METHODS
-from law_ray.models import fit_pairwise, prior_mean
+from law_ray.models import prior_mean
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.pairwise import Ensemble
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise import fit_pairwise
+from law_ray.models.pairwise.ensemble import Ensemble
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import OfSelected
 from law_ray.models.standardize import Standardization

@@ -8,8 +8,8 @@ import pytest
 
 import law_ray
 from experiments.ours.faults.__main__ import provoked
+from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.striking import BEFORE, OPTIONS, struck
-from experiments.ours.faulty import Faulty
 from law_ray.errors import RunError
 from law_ray.optimizer import Optimizer
 from law_ray.runs import journal
@@ -111,7 +111,7 @@ from pathlib import Path
 import law_ray
 from experiments.ours.faults.rays import three_nodes
 from experiments.ours.faults.striking import struck
-from experiments.ours.faulty import Faulty
+from experiments.ours.faults.faulty import Faulty
 with tempfile.TemporaryDirectory() as folder, three_nodes() as cluster:
     objective = Faulty(Path(folder), 0.1)
     victim = cluster.list_all_nodes()[-1]

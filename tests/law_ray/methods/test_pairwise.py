@@ -21,14 +21,14 @@ from law_ray.methods.pairwise import (
     STALLED_PURPOSES,
     SURE_PURPOSES,
 )
-from law_ray.models import pairwise as model
-from law_ray.models.chain import Chain, Kind
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.pairwise import Ensemble
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise import ensemble as model
+from law_ray.models.pairwise.chain import Chain, Kind
+from law_ray.models.pairwise.ensemble import Ensemble
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise.templates import Template
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import SelectionHyperparameters
-from law_ray.models.templates import Template
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert, sample

@@ -12,7 +12,7 @@ from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.runs.report import interactions, look, models
 from law_ray.runs.report.blocks import Figure, Section, Text
 from law_ray.runs.report.heat_maps import HeatMap, heat_map, least_width, pair

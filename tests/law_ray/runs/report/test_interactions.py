@@ -10,9 +10,9 @@ from matplotlib.image import imread
 
 from law_ray.cli import cli
 from law_ray.methods.pairwise import LEAST_VALUES
-from law_ray.models import fit_pairwise
-from law_ray.models.pairwise import Ensemble
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models.pairwise import fit_pairwise
+from law_ray.models.pairwise.ensemble import Ensemble
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.runs.report.interactions import Interactions, describe, draw_interactions, parts, shares
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings

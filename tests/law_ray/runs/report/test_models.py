@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from law_ray.models import fit_pairwise
+from law_ray.models.pairwise import fit_pairwise
 from law_ray.models.selection import SelectionHyperparameters
 from law_ray.runs.report.models import family, known_at, of_process
 from law_ray.runs.report.view import View

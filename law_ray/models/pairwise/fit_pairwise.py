@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from law_ray.models import gibbs, selection, templates
-from law_ray.models.chain import Chain, Kind
-from law_ray.models.gibbs import N_ANNEALED, Data, Draw
-from law_ray.models.pairwise import Ensemble
-from law_ray.models.pairwise_hyperparameters import PairwiseHyperparameters
+from law_ray.models import selection
+from law_ray.models.pairwise import gibbs, templates
+from law_ray.models.pairwise.chain import Chain, Kind
+from law_ray.models.pairwise.ensemble import Ensemble
+from law_ray.models.pairwise.gibbs import N_ANNEALED, Data, Draw
+from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.models.part import part
 from law_ray.models.selection import mean_square, remembered
 from law_ray.models.standardize import Standardization

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.pairwise_hyperparameters import MAX_ERROR_RATIO, PairwiseHyperparameters
+from law_ray.models.pairwise.hyperparameters import MAX_ERROR_RATIO, PairwiseHyperparameters
 from law_ray.space.permutations import sample
 
 

@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from law_ray.models.chain import Chain, Kind, LowRank
-from law_ray.models.templates import Template
+from law_ray.models.pairwise.chain import Chain, Kind, LowRank
+from law_ray.models.pairwise.templates import Template
 from tests.oracles.pairwise import low_rank_of
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.law_ray.models.pairwise_fits import fitted, problem
+from tests.law_ray.models.pairwise.fits import fitted, problem
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,17 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
-from law_ray.models import templates
-from law_ray.models.grids import Grid, full_grids, grids_with_gaps
-from law_ray.models.templates import MAX_WITH_GAPS, N_CLIMBS, NOISE_SHARES, Template, best, log_evidence, others
+from law_ray.models.pairwise import templates
+from law_ray.models.pairwise.grids import Grid, full_grids, grids_with_gaps
+from law_ray.models.pairwise.templates import (
+    MAX_WITH_GAPS,
+    N_CLIMBS,
+    NOISE_SHARES,
+    Template,
+    best,
+    log_evidence,
+    others,
+)
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import symmetric, value
 

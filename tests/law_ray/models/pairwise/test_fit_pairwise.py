@@ -4,9 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from law_ray.models import fit_pairwise, gibbs, selection, templates
-from law_ray.models.chain import Kind
-from law_ray.models.fit_pairwise import (
+from law_ray.models import selection
+from law_ray.models.gp import GaussianProcess
+from law_ray.models.pairwise import fit_pairwise, gibbs, templates
+from law_ray.models.pairwise.chain import Kind
+from law_ray.models.pairwise.fit_pairwise import (
     KINDS,
     MIN_SWEEPS,
     N_KEPT,
@@ -16,14 +18,13 @@ from law_ray.models.fit_pairwise import (
     max_values,
     n_sweeps,
 )
-from law_ray.models.gibbs import N_ANNEALED
-from law_ray.models.gp import GaussianProcess
-from law_ray.models.pairwise_hyperparameters import MAX_ERROR_RATIO, PairwiseHyperparameters
+from law_ray.models.pairwise.gibbs import N_ANNEALED
+from law_ray.models.pairwise.hyperparameters import MAX_ERROR_RATIO, PairwiseHyperparameters
 from law_ray.models.part import part
 from law_ray.models.selection import MEMORY
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert, sample
-from tests.law_ray.models.pairwise_fits import fitted, problem
+from tests.law_ray.models.pairwise.fits import fitted, problem
 from tests.oracles.pairwise import symmetric, value
 
 

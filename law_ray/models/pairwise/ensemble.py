@@ -6,8 +6,7 @@ With q_i the position of item i,
 
 where F and D are symmetric and have zero diagonals. F says how two items interact, D how two positions do. Neither is
 known, but they are few numbers, n_items (n_items - 1) together. Quadratic assignments, layouts and tours are of this
-form. The posterior over (F, D) has no closed form. `law_ray.models.gibbs` draws from it, and an `Ensemble` of draws
-stands for it.
+form. The posterior over (F, D) has no closed form. `gibbs` draws from it, and an `Ensemble` of draws stands for it.
 
 | symbol | name                | shape, meaning                                                                      |
 |--------|---------------------|-------------------------------------------------------------------------------------|

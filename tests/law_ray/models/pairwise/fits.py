@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from law_ray.models import fit_pairwise
+from law_ray.models.pairwise import fit_pairwise
 from law_ray.space.permutations import sample
 from tests.oracles.pairwise import symmetric, value
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from law_ray.models import gibbs, pairwise
-from law_ray.models.chain import FIRST_NOISE, Chain, Kind, LowRank
-from law_ray.models.gibbs import LEAST_NOISE, N_ANNEALED, N_DENSE, N_FLAT, Data
-from law_ray.models.pairwise import Ensemble
-from law_ray.models.regression import Regression
-from law_ray.models.templates import Template
+from law_ray.models.pairwise import ensemble, gibbs
+from law_ray.models.pairwise.chain import FIRST_NOISE, Chain, Kind, LowRank
+from law_ray.models.pairwise.ensemble import Ensemble
+from law_ray.models.pairwise.gibbs import LEAST_NOISE, N_ANNEALED, N_DENSE, N_FLAT, Data
+from law_ray.models.pairwise.regression import Regression
+from law_ray.models.pairwise.templates import Template
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import low_rank_of, symmetric, value
 
@@ -81,7 +81,7 @@ def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, swee
     given, _ = data(7, n, known_noise=known_noise)
     chain = some_chain(7, sweeps, kind)
     i, j = np.triu_indices(7, 1)
-    D = pairwise.symmetric(chain.places, 7)
+    D = ensemble.symmetric(chain.places, 7)
     A = np.column_stack([D[given.q[:, i], given.q[:, j]] / np.sqrt(21), np.ones(n)])
     prior = chain.items_prior
     low_rank = np.array(low_rank_of(prior)) * (sweeps >= N_FLAT)
@@ -166,7 +166,7 @@ def test_a_chain_that_knows_the_distances_keeps_them_and_may_have_them_for_the_i
         draw, mean = draws[-1], gibbs.mean_items(end, seen)
         ends.append([each.swapped() if of_items else each for each in (draw, mean)])
         _, draws = gibbs.advance(chain, given, 3, np.random.default_rng(3))
-        exactly = pairwise.symmetric(chain.known.entries, 8)
+        exactly = ensemble.symmetric(chain.known.entries, 8)
         assert all(np.array_equal(each.items if of_items else each.places, exactly) for each in draws)
     for first, second in zip(*ends, strict=True):
         np.testing.assert_array_equal(first.items, second.items)

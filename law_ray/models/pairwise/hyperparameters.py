@@ -1,7 +1,7 @@
 """The hyperparameters of law-auto's model: those of its process, and the chains of the pairwise model beside it.
 
-`law_ray.models.fit_pairwise` fits them. What follows from the prediction errors is decided here: whether the pairwise
-model leads, and which of its chains are used.
+`fit_pairwise` fits them. What follows from the prediction errors is decided here: whether the pairwise model leads, and
+which of its chains are used.
 """
 
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from law_ray.models.chain import Chain
-from law_ray.models.pairwise import Ensemble
+from law_ray.models.pairwise.chain import Chain
+from law_ray.models.pairwise.ensemble import Ensemble
+from law_ray.models.pairwise.templates import Template
 from law_ray.models.selection import OfSelected, SelectionHyperparameters
-from law_ray.models.templates import Template
 from law_ray.typing import BoolArray
 
 MAX_ERROR_RATIO = 1.5

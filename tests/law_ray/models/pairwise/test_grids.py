@@ -5,7 +5,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from law_ray.models.grids import FACTORS, MAX_STEP, Grid, full_grids, grids_with_gaps
+from law_ray.models.pairwise.grids import FACTORS, MAX_STEP, Grid, full_grids, grids_with_gaps
 
 
 def distances(graph):

@@ -1,4 +1,4 @@
-"""Draw from the posterior of the pairwise model (`law_ray.models.pairwise`) by Gibbs sampling.
+"""Draw from the posterior of the pairwise model (`law_ray.models.pairwise.ensemble`) by Gibbs sampling.
 
 Given D, f is linear in F, and given F it is linear in D. So each has an exact Gaussian posterior given the other, and a
 sweep draws one after the other. Both matrices have a prior of the form
@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
 
-from law_ray.models.chain import FIRST_NOISE, Chain, LowRank
-from law_ray.models.pairwise import symmetric
-from law_ray.models.regression import Regression
+from law_ray.models.pairwise.chain import FIRST_NOISE, Chain, LowRank
+from law_ray.models.pairwise.ensemble import symmetric
+from law_ray.models.pairwise.regression import Regression
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled

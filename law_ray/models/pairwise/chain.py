@@ -1,4 +1,4 @@
-"""The state of a chain of the pairwise model's sampler (`law_ray.models.gibbs`), and the prior of its two matrices."""
+"""The state of a chain of the pairwise model's sampler (`gibbs`), and the prior of its two matrices."""
 
 import base64
 import math
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from law_ray.models.templates import Template
+from law_ray.models.pairwise.templates import Template
 from law_ray.typing import FloatArray
 
 Signs = tuple[int, ...]
@@ -22,7 +22,7 @@ class Kind(Enum):
     x are b_k + b_l - 2 x_k . x_l with b_k = x_k . x_k: a column b, and columns of one sign. A chain that knows this has
     far fewer unknowns: after 350 values of tho30, rank correlation 0.76 with the next values against 0.58. Flows are
     given b, and for the rest no low rank. Which matrix holds the distances depends on how the objective was written,
-    and other problems have none. So `law_ray.models.fit_pairwise` runs chains of all kinds.
+    and other problems have none. So `law_ray.models.pairwise.fit_pairwise` runs chains of all kinds.
     """
 
     ANY = ((1, -1, 1, -1, 1, -1), (1, -1, 1, -1, 1, -1))

@@ -16,8 +16,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from law_ray.models.grids import Grid, full_grids, grids_with_gaps
-from law_ray.models.pairwise import symmetric
+from law_ray.models.pairwise.ensemble import symmetric
+from law_ray.models.pairwise.grids import Grid, full_grids, grids_with_gaps
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from law_ray.models.regression import Regression
+from law_ray.models.pairwise.regression import Regression
 from law_ray.space.permutations import invert, sample
 from tests.oracles.pairwise import symmetric, value
 

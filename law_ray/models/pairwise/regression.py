@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.linalg import blas, cholesky, solve_triangular
 
-from law_ray.models.pairwise import symmetric
+from law_ray.models.pairwise.ensemble import symmetric
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled
 
