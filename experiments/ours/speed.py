@@ -1,9 +1,9 @@
 """How long do the parts of a run take?
 
-`python -m experiments.ours.speed` writes results/speed.md, in some ten minutes on two cores. Figures are medians of
+`python -m experiments.ours.speed` writes results/speed.md, in some twenty minutes on two cores. Figures are medians of
 several repeats. The choice of a batch is timed as a whole, with the fit, the optimum estimate and all searches. It is
-the first model-based ask of an optimiser, so there is no earlier fit. The values are lengths of tours through random
-cities, except where a network is named.
+the first model-based ask of an optimiser, so there is no earlier fit, except where it is in a run. The values are
+lengths of tours through random cities, except where a network or an assignment is named.
 """
 
 import functools
@@ -31,7 +31,7 @@ from law_ray.models.gp import GaussianProcess
 from law_ray.optimizer import Optimizer
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
-from law_ray.space.permutations import sample
+from law_ray.space.permutations import invert, sample
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import threads
 from law_ray.utils.seeding import generator
@@ -48,7 +48,7 @@ def main(n_threads: int) -> None:
     threads.limit(n_threads)
     title = f"# Speed\n\n{machine(n_threads)} Regenerate with `python -m experiments.ours.speed`.\n"
     click.echo(title)
-    parts = [title, batches(), against_plain(), growth(), fits(), evaluations(), overhead()]
+    parts = [title, batches(), asks_in_a_run(), against_plain(), growth(), fits(), evaluations(), overhead()]
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "speed.md").write_text("\n".join(parts))
 
@@ -76,33 +76,45 @@ def median(call: Callable[[], Any], repeats: int = 5) -> float:
     return float(np.median(seconds[1:]))
 
 
-def tours(n_items: int, n: int, seed: int = 0) -> tuple[IntArray, FloatArray]:
-    """Return up to n distinct tours through random cities, and their lengths.
+Lengths = Callable[[IntArray], FloatArray]
+"""(m, n_items) permutations -> values (m,)"""
 
-    Half of the tours are random and half come from local searches, as in the middle of a run.
-    """
-    rng = generator(seed, "tours", n_items)
-    cities = rng.random((n_items, 2))
+
+def lengths_of_tours(n_items: int, seed: int = 0) -> Lengths:
+    """Return the lengths of tours through random cities as a function."""
+    cities = generator(seed, "cities", n_items).random((n_items, 2))
     distances = np.linalg.norm(cities[:, None] - cities[None], axis=2)
+    return lambda X: distances[X, np.roll(X, -1, axis=1)].sum(axis=1)
 
-    def length(X: IntArray) -> FloatArray:
-        return distances[X, np.roll(X, -1, axis=1)].sum(axis=1)
 
+def costs_of_assignments(n_items: int, seed: int = 0) -> Lengths:
+    """Return the costs of assigning random flows to random places as a function."""
+    rng = generator(seed, "assignment", n_items)
+    places, flows = rng.random((n_items, 2)), rng.integers(0, 10, (n_items, n_items))
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    return lambda X: np.array([(flows * distances[np.ix_(q, q)]).sum() for q in invert(X)])
+
+
+def as_in_a_run(f: Lengths, n_items: int, n: int, seed: int = 0) -> tuple[IntArray, FloatArray]:
+    """Return up to n distinct permutations with their values: a random half, and ends of local searches by swaps."""
+    rng = generator(seed, "permutations", n_items)
     X = sample(n_items, n, rng)
+    y = f(X)
     for k in range(n // 2):
-        for _ in range(4 * k):
+        for _ in range(min(4 * k, 1500)):
             i, j = rng.choice(n_items, 2, replace=False)
             swapped = X[k].copy()
             swapped[[i, j]] = swapped[[j, i]]
-            if length(swapped[None])[0] < length(X[k : k + 1])[0]:
-                X[k] = swapped
-    X = np.unique(X, axis=0)
-    return X, length(X)
+            if (value := f(swapped[None])[0]) < y[k]:
+                X[k], y[k] = swapped, value
+    _, distinct = np.unique(X, axis=0, return_index=True)
+    distinct = rng.permutation(distinct)
+    return X[distinct], y[distinct]
 
 
 def seconds_of_a_batch(n_items: int, n: int, batch_size: int, repeats: int, method: str = "law-est") -> float:
     """Return the median seconds of the first model-based ask of an optimiser that knows n tours."""
-    X, y = tours(n_items, n)
+    X, y = as_in_a_run(lengths_of_tours(n_items), n_items, n)
 
     def ask() -> None:
         optimizer = Optimizer(n_items, method)
@@ -125,12 +137,42 @@ def batches() -> str:
     return table("Choosing a batch of tours, without an earlier fit: seconds", header, rows)
 
 
+def asks_in_a_run() -> str:
+    """Time asks of law-auto that go on from the fit before: the first ones find it, and are not counted."""
+    rows = []
+    for name, f_of, n_items, n, batch_size, n_settling in (
+        ("assignment", costs_of_assignments, 22, 300, 5, 8),
+        ("assignment", costs_of_assignments, 48, 700, 10, 10),
+        ("tour", lengths_of_tours, 48, 700, 10, 10),
+        ("assignment", costs_of_assignments, 48, 672, 128, 1),
+        ("tour", lengths_of_tours, 100, 900, 10, 10),
+        ("tour", lengths_of_tours, 200, 460, 10, 4),
+        ("tour", lengths_of_tours, 200, 24, 2, 0),
+    ):
+        f = f_of(n_items)
+        X, y = as_in_a_run(f, n_items, n)
+        optimizer = Optimizer(n_items)
+        optimizer.add(X, y)
+        seconds = []
+        for _ in range(n_settling + max(1, min(8, n_settling))):
+            start = time.perf_counter()
+            trials = optimizer.ask(batch_size)
+            seconds.append(time.perf_counter() - start)
+            for trial, value in zip(trials, f(np.array([trial.permutation for trial in trials])), strict=True):
+                optimizer.tell(trial.id, float(value))
+        counted = seconds[n_settling:]
+        timings = f"{np.median(counted):.1f} | {max(counted):.1f} | {seconds[0]:.1f}"
+        rows.append(f"{name} | {n_items} | {n + (len(seconds) - 1) * batch_size} | {batch_size} | {timings}")
+    header = "problem | n_items | n at the end | B | median | largest | first of all, which may compile"
+    return table("Choosing a batch by law-auto in a run: seconds", header, rows)
+
+
 def against_plain() -> str:
     """Time a search from twelve starts against the same search by the tests' oracle, which computes every formula."""
     plain_law = importlib.import_module("tests.oracles.plain_law")  # from the root of the repository
     rows = []
     for n_items, n in ((8, 50), (12, 100), (20, 100)):
-        X, y = tours(n_items, n)
+        X, y = as_in_a_run(lengths_of_tours(n_items), n_items, n)
         process = GaussianProcess(X, y, fit(X, y, generator(0, "fit", 0)))
         batch, starts = sample(n_items, 1, generator(0, "batch", 0)), X[:12]
         excluded = Exclusions(permutations=X)
@@ -181,7 +223,7 @@ def fits() -> str:
     """Time the fit of the position kernel."""
     rows = []
     for n in (100, 200, 400, 800):
-        X, y = tours(29, n)
+        X, y = as_in_a_run(lengths_of_tours(29), 29, n)
         rows.append(f"{n} | {median(functools.partial(fresh_fit, X, y), 3):.3f}")
     return table("Fitting the model", "n | seconds", rows)
 

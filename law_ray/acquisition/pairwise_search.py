@@ -13,6 +13,7 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import parallel
 
 Value = Callable[[FloatArray, FloatArray], FloatArray]
 """(mean, variance), each (m,), -> value, larger is better"""
@@ -39,14 +40,14 @@ def maximise(
     Args:
         ensemble: The draws.
         value: What to maximise.
-        starts: Allowed permutations (n_items,) where climbs start; they may be excluded.
+        starts: Allowed permutations (n_items,) where climbs start, in threads; they may be excluded.
         excluded: The permutations that may not be returned.
         constraints: The constraints on the orderings.
         max_steps: After so many steps a climb ends.
     """
     best, found = -np.inf, None
-    for start in starts:
-        end, end_value = _climb(ensemble, value, start, excluded, constraints, max_steps)
+    climbs = parallel.each(lambda start: _climb(ensemble, value, start, excluded, constraints, max_steps), starts)
+    for end, end_value in climbs:
         if end_value > best and end not in excluded:
             best, found = end_value, end
     return found

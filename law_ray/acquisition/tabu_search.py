@@ -16,6 +16,7 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert
 from law_ray.typing import BoolArray, FloatArray, IntArray
+from law_ray.utils import parallel
 from law_ray.utils.compiled import compiled
 
 N_STEPS = 1000
@@ -42,18 +43,22 @@ def minimise(
     Args:
         items: F (n_items, n_items), symmetric with zero diagonal.
         places: D, likewise.
-        starts: Allowed permutations (n_items,), each the start of a search. They do not count as visited.
+        starts: Allowed permutations (n_items,), each the start of a search, which run in threads. They do not count as
+            visited.
         excluded: The permutations that may not be returned.
         constraints: The constraints on the orderings.
         rng: Draws for how long items stay away from positions that they left.
         n_steps: The number of swaps from each start.
     """
-    n_items = len(items)
-    low, high = (round(per_item * n_items) for per_item in TENURE)
+    low, high = (round(per_item * len(items)) for per_item in TENURE)
+    drawn = [(invert(start), rng.integers(low, high + 1, (n_steps, 2))) for start in starts]
+
+    def search(start: tuple[IntArray, IntArray]) -> tuple[IntArray, FloatArray]:
+        q, tenures = start
+        return _search(items, places, q, constraints.precedes, constraints.fixed_at, tenures)
+
     least, found = np.inf, None
-    for start in starts:
-        tenures = rng.integers(low, high + 1, (n_steps, 2))
-        visited, values = _search(items, places, invert(start), constraints.precedes, constraints.fixed_at, tenures)
+    for visited, values in parallel.each(search, drawn):
         for step in np.argsort(values, kind="stable"):
             if values[step] >= least:
                 break

@@ -90,12 +90,63 @@ def gathered(images: FloatArray, entries: Int32Array) -> FloatArray:
     return sums
 
 
-@compiled(parallel=True, fastmath=True)
-def scattered(weights: FloatArray, entries: Int32Array, size: int) -> FloatArray:
-    """Return sum_t weights[i, t] M_t for each i, flat: (m, size), where M_t is 1 at entries[t] and 0 elsewhere."""
-    sums = np.zeros((len(weights), size))
-    for i in prange(len(weights)):
+@compiled(fastmath=True)
+def image_sums(alike: FloatArray, before: Int32Array, after: Int32Array, entries: Int32Array) -> FloatArray:
+    """Return R(x, x') of some tours to all tours, O(n_items^3) for each of m tours, and O(n_items) for each pair.
+
+    One image T M_x T after the other is computed and used, which takes less memory than all of them, and so less time.
+
+    Args:
+        alike: (n_items, n_items) T.
+        before: (m, n_items) the item before each item.
+        after: (m, n_items) the item after each item.
+        entries: (n, 2 n_items) where M_x' of each tour x' is 1, in the flat matrix.
+
+    Returns:
+        (m, n)
+    """
+    sums = np.empty((len(before), len(entries)))
+    for i in range(len(before)):
+        image = np.dot(_neighbours_alike(alike, before[i], after[i]).T, alike).ravel()
+        for t in range(len(entries)):
+            total = 0.0
+            for e in range(entries.shape[1]):
+                total += image[entries[t, e]]
+            sums[i, t] = total
+    return sums
+
+
+@compiled(fastmath=True)
+def weighted_products(
+    alike: FloatArray, before: Int32Array, after: Int32Array, entries: Int32Array, weights: FloatArray
+) -> FloatArray:
+    """Return sum_it weights[i, t] M_i T M_t (n_items, n_items) of some tours i and all tours t.
+
+    O(n_items^3 + n n_items) for each of m tours.
+
+    Args:
+        alike: (n_items, n_items) T.
+        before: (m, n_items) the item before each item, of tours i.
+        after: (m, n_items) the item after each item.
+        entries: (n, 2 n_items) where M_t is 1, in the flat matrix.
+        weights: (m, n).
+    """
+    n_items = len(alike)
+    total = np.zeros((n_items, n_items))
+    for i in range(len(before)):
+        weighted = np.zeros(n_items * n_items)
         for t in range(len(entries)):
             for e in range(entries.shape[1]):
-                sums[i, entries[t, e]] += weights[i, t]
-    return sums
+                weighted[entries[t, e]] += weights[i, t]
+        total += np.dot(_neighbours_alike(alike, before[i], after[i]), weighted.reshape(n_items, n_items))
+    return total
+
+
+@njit(fastmath=True)
+def _neighbours_alike(alike, before, after):  # type: ignore[no-untyped-def]
+    """Return M_x T (n_items, n_items)."""
+    product = np.empty_like(alike)
+    for a in range(len(alike)):
+        for b in range(len(alike)):
+            product[a, b] = alike[before[a], b] + alike[after[a], b]
+    return product

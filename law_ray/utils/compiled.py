@@ -19,6 +19,8 @@ from numba import config, njit
 def compiled(parallel: bool = False, fastmath: bool = False, calls: Sequence[ModuleType] = ()) -> Callable[..., Any]:
     """Return a decorator that compiles a loop at its first call, or reads its machine code from disk.
 
+    While a loop runs, other threads can (`law_ray.utils.parallel`).
+
     Args:
         parallel: whether numba distributes the iterations of `prange` over threads.
         fastmath: whether floating-point operations may be reordered.
@@ -60,8 +62,8 @@ def _jitted(function: Any, parallel: bool, fastmath: bool, calls: Sequence[Modul
             folder = home / "law-ray" / hashlib.sha256(sources).hexdigest()[:16]
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # else numba silently caches beside the source
             config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-        return njit(parallel=parallel, fastmath=fastmath, cache=True)(function)
+        return njit(parallel=parallel, fastmath=fastmath, nogil=True, cache=True)(function)
     except (OSError, RuntimeError):  # no folder is writable: compile in every process
-        return njit(parallel=parallel, fastmath=fastmath)(function)
+        return njit(parallel=parallel, fastmath=fastmath, nogil=True)(function)
     finally:
         config.CACHE_DIR = before  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ from law_ray.models.selection import mean_square, remembered
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import parallel
 
 KINDS = (*(4 * (Kind.ANY,)), Kind.DISTANT_PLACES, Kind.DISTANT_ITEMS, Kind.TEMPLATE, Kind.SPARSE_TEMPLATE)
 """Of the chains. With two of kind ANY, chr12a's optimum was found 10 evaluations later, and nug22's less often."""
@@ -34,17 +35,24 @@ Chains that began with few values stay in the mode that they found then. After 3
 the next ones with a root mean square error of 0.13 standard deviations, and those that had begun with 30 values hardly
 better than the process.
 """
-MIN_SWEEPS = 4
+MIN_SWEEPS = 2
 """Of a chain at a fit (heuristic)."""
+USUAL_SWEEPS, USUAL_WORK = 4, 1.2e10
+"""So many sweeps are made even where they take more than MAX_WORK, but not more than USUAL_WORK (heuristic).
+
+That is so up to 48 items and 560 values, or 100 items and 270.
+"""
 MAX_WORK, WORK_PER_ITEM = 1.5e9, 4e6
-"""A chain makes as many sweeps as so many floating-point operations allow, but at least MIN_SWEEPS.
+"""A chain makes as many sweeps as so many floating-point operations allow, but at least those above.
 
 More sweeps find chr12a's optimum sooner, after 185 evaluations instead of 220 with 6. A sweep costs WORK_PER_ITEM per
 item besides those of its matrix products. Chosen such that fits to 22 and to 32 items take less than twice the time of
 the process alone.
 """
-MAX_NEW_WORK = 1.5e11
-"""The same of a new chain, until its noise has fallen: some 10 s (heuristic)."""
+MAX_NEW_WORK = 6e10
+"""The same of a new chain, until its noise has fallen: some 3 s (heuristic)."""
+THREADED_WORK = 1e7
+"""From so many floating-point operations in a sweep on, chains run in threads (heuristic)."""
 MAX_SWEEP_WORK = 1e11
 """Chains are given as many values as a sweep of so many floating-point operations allows (heuristic).
 
@@ -54,8 +62,10 @@ N_KEPT = 6
 """Draws of a chain that the ensemble gets, from its last sweeps (heuristic)."""
 N_KEPT_KNOWN = 20
 """The same of a chain that knows D: so many sweeps at least, whose draws are nearly independent (heuristic)."""
-SIZES = range(8, 101)
-"""Numbers of items with which the pairwise model is used.
+KEPT_WORK = 2e11
+"""These sweeps take no more floating-point operations than so many, some 3 s (heuristic)."""
+SIZES, FREE_SIZES = range(8, 101), range(8, 65)
+"""Numbers of items with which chains that know D are used, and the others.
 
 The space of fewer items is searched exhaustively; more items have too many unknowns.
 """
@@ -89,7 +99,7 @@ def fit(
     """
     n_items = X.shape[1]
     rows = np.arange(len(y)) if rows is None else rows
-    kinds = kinds if n_items in SIZES else ()
+    kinds = [kind for kind in kinds if n_items in (SIZES if kind.knows_places else FREE_SIZES)]
     errors: tuple[float, ...] = (0.0, 0.0)
     chain_errors = tuple(0.0 for _ in kinds)
     earlier = None if previous is None else previous.selection
@@ -113,24 +123,52 @@ def _advanced(
     """Return a fit with its chains continued, or begun, and with the draws of those that are used."""
     chains, errors = list(fitted.chains), fitted.chain_errors
     n, n_items = data.X.shape
-    is_due = fitted.selection.is_new or n_sweeps(n, n_items) > MIN_SWEEPS
+    is_due = fitted.selection.is_new or n_sweeps(n, n_items) > USUAL_SWEEPS
     if not chains:
         for kind in kinds:
             chains.append(_new_chain(kind, data, rng, chains))
     elif is_due or fitted.leads:
         errors = _begin_afresh(chains, errors, data, rng)
-    fitted = replace(fitted, chain_errors=errors)
-    draws: list[Draw] = []
-    for k, is_used in enumerate(fitted.used):
-        is_asked = is_used and fitted.leads
-        if errors[k] > RESTING * min(errors) or not (is_due or is_asked or chains[k].sweeps < N_ANNEALED):
-            continue
-        knows_places = chains[k].kind.knows_places
-        number = max(n_sweeps(n, n_items, chains[k].sweeps), N_KEPT_KNOWN if is_asked and knows_places else 0)
-        chains[k], of_chain = gibbs.advance(chains[k], data, number, rng)
-        draws += of_chain[-(N_KEPT_KNOWN if knows_places else N_KEPT) :] if is_used else []
-    used = [chain for chain, is_used in zip(chains, fitted.used, strict=True) if is_used]
+    return _swept(replace(fitted, chains=tuple(chains), chain_errors=errors), data, is_due, rng)
+
+
+def _swept(
+    fitted: PairwiseHyperparameters, data: Data, is_due: bool, rng: np.random.Generator
+) -> PairwiseHyperparameters:
+    """Return a fit after the sweeps of its chains, each with a generator of its own, and in threads where that pays."""
+    numbers = [_n_sweeps_of(fitted, k, data, is_due) for k in range(len(fitted.chains))]
+    generators = rng.spawn(len(numbers))
+
+    def advance(k: int) -> tuple[Chain, list[Draw]]:
+        return gibbs.advance(fitted.chains[k], data, numbers[k], generators[k])
+
+    longest_first = sorted((k for k, number in enumerate(numbers) if number), key=lambda k: -numbers[k])
+    results = dict(zip(longest_first, parallel.each(advance, longest_first, _pays(data)), strict=True))
+    chains = [results[k][0] if k in results else chain for k, chain in enumerate(fitted.chains)]
+    draws, used = list[Draw](), list[Chain]()
+    for k in np.flatnonzero(fitted.used).tolist():
+        used.append(chains[k])
+        if k in results:
+            draws += results[k][1][-(N_KEPT_KNOWN if chains[k].kind.knows_places else N_KEPT) :]
     return replace(fitted, chains=tuple(chains), ensemble=_ensemble(draws, used) if draws else None)
+
+
+def _pays(data: Data) -> bool:
+    """Say whether it pays to give each chain a thread."""
+    return sweep_work(*data.X.shape) > THREADED_WORK
+
+
+def _n_sweeps_of(fitted: PairwiseHyperparameters, k: int, data: Data, is_due: bool) -> int:
+    """Return how many sweeps chain k makes, 0 if it rests; `is_due` says whether it is time for those not used."""
+    chain, errors = fitted.chains[k], fitted.chain_errors
+    is_asked = fitted.used[k] and fitted.leads
+    if errors[k] > RESTING * min(errors) or not (is_due or is_asked or chain.sweeps < N_ANNEALED):
+        return 0
+    n, n_items = data.X.shape
+    number = n_sweeps(n, n_items, chain.sweeps)
+    if is_asked and chain.kind.knows_places:
+        return max(number, min(N_KEPT_KNOWN, int(KEPT_WORK / sweep_work(n, n_items))))
+    return number
 
 
 def _new_chain(kind: Kind, data: Data, rng: np.random.Generator, others: Sequence[Chain]) -> Chain:
@@ -180,10 +218,16 @@ def n_sweeps(n: int, n_items: int, done: int = N_ANNEALED) -> int:
         n_items: The number of items.
         done: The chain's sweeps so far. A new chain makes more of them.
     """
+    work = sweep_work(n, n_items)
+    usual, new = min(USUAL_SWEEPS, int(USUAL_WORK / work)), min(N_ANNEALED - done, int(MAX_NEW_WORK / work))
+    return max(MIN_SWEEPS, usual, int(MAX_WORK / work), new)
+
+
+def sweep_work(n: int, n_items: int) -> float:
+    """Return how many floating-point operations a sweep takes, or what takes as long as they."""
     n_pairs = n_items * (n_items - 1) // 2
     rows = min(n, n_pairs)
-    work = 4.0 * rows * n_pairs * (n + rows) + WORK_PER_ITEM * n_items  # of a sweep: two matrices
-    return max(MIN_SWEEPS, int(MAX_WORK / work), min(N_ANNEALED - done, int(MAX_NEW_WORK / work)))
+    return 4.0 * rows * n_pairs * (n + rows) + WORK_PER_ITEM * n_items  # two matrices
 
 
 def max_values(n_items: int) -> int:
@@ -225,7 +269,7 @@ def _ensemble(draws: Sequence[Draw], chains: Sequence[Chain]) -> Ensemble:
 
 
 def _means(chains: Sequence[Chain], data: Data) -> Ensemble:
-    return _ensemble([gibbs.mean_items(chain, data) for chain in chains], chains)
+    return _ensemble(parallel.each(lambda chain: gibbs.mean_items(chain, data), chains, _pays(data)), chains)
 
 
 def _latest_errors(

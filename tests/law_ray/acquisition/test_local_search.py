@@ -452,3 +452,29 @@ def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(model, 
     assert problem.direct(found[None])[0] == pytest.approx(problem.direct(free).max(), abs=1e-8)
     everywhere = Exclusions(permutations=[centre, *around])
     assert best_neighbour(problem.landscape, centre, everywhere, constraints) is None
+
+
+def test_of_climbs_that_are_cut_short_the_better_half_goes_on(monkeypatch):
+    problem = Problem(0, n_items=9)
+    starts = sample(9, 8, np.random.default_rng(1))
+    numbers = []
+    bounds = _Climbers._bounds
+
+    def spy(climbers, active, which):
+        numbers.append(len(active))
+        return bounds(climbers, active, which)
+
+    monkeypatch.setattr(_Climbers, "_bounds", spy)
+    excluded, constraints = Exclusions(), Constraints(9)
+    _, whole = climb(problem.landscape, starts, excluded, constraints, certify=False)
+    assert max(numbers) == 8
+    assert len(numbers) > 4
+    numbers.clear()
+    monkeypatch.setattr(local_search, "MANY_MOVES", 0)
+    monkeypatch.setattr(local_search, "HALVING", 1)
+    ends, values = climb(problem.landscape, starts, excluded, constraints, certify=False)
+    most = np.maximum(8 // 2 ** np.arange(len(numbers)), 1)
+    assert (np.array(numbers) <= most).all()
+    assert len(ends) == len(values) > 1  # where the others stopped is returned too
+    np.testing.assert_allclose(values, problem.landscape(ends), atol=1e-8)
+    assert whole[0] >= values[0] > problem.landscape(starts).max()

@@ -96,6 +96,22 @@ def test_a_fit_gets_away_from_a_previous_one_that_explains_nothing():
     assert density(density.pack(found))[0] > density(density.pack(far))[0] + 10.0
 
 
+def test_steps_are_fewer_the_more_they_cost(monkeypatch):
+    made = []
+
+    def spy(density, n, bounds, starts):
+        made.append([steps for _, steps in starts])
+        return starts[0][0]
+
+    monkeypatch.setattr(fit_tour, "maximised", spy)
+    for n, n_items in ((60, 20), (200, 60), (200, 100), (600, 100), (300, 200)):
+        X, y = tours(n_items, n)
+        first = fit_tour.fit(X, y, np.random.default_rng(0))
+        fit_tour.fit(X, y, np.random.default_rng(0), first)
+    assert made[0::2] == [[60], [60], [60], [60], [24]]
+    assert made[1::2] == [[60, 15], [60, 15], [15], [15], [12]]
+
+
 def test_a_fit_depends_on_its_seed_alone_and_uses_a_part_of_many_points(monkeypatch):
     X, y = tours(n=60)
     fits = [fit_tour.fit(X, y, np.random.default_rng(seed)) for seed in (0, 0, 1)]

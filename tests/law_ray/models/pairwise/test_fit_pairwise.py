@@ -15,6 +15,7 @@ from law_ray.models.pairwise.fit_pairwise import (
     N_KEPT_KNOWN,
     RESTING,
     SIZES,
+    USUAL_SWEEPS,
     max_values,
     n_sweeps,
 )
@@ -24,6 +25,7 @@ from law_ray.models.part import part
 from law_ray.models.selection import MEMORY
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert, sample
+from law_ray.utils import parallel
 from tests.law_ray.models.pairwise.fits import fitted, problem
 from tests.oracles.pairwise import symmetric, value
 
@@ -170,7 +172,26 @@ def test_chains_make_fewer_sweeps_the_more_they_cost():
     assert n_sweeps(400, 22, 0) == N_ANNEALED
     assert n_sweeps(400, 22, N_ANNEALED - 50) == 50
     assert n_sweeps(400, 22, N_ANNEALED) == n_sweeps(400, 22, 10 * N_ANNEALED) < 50
-    assert MIN_SWEEPS < n_sweeps(1000, 60, 0) < N_ANNEALED
+    assert MIN_SWEEPS < n_sweeps(600, 48, 0) < N_ANNEALED
+    assert [n_sweeps(n, 48) for n in (400, 550, 600, 800)] == [4, 4, 3, 2]
+
+
+def test_chains_with_two_unknown_matrices_are_left_out_where_there_are_too_many_unknowns():
+    X, y = problem(20, n_items=65)
+    assert {chain.kind for chain in fitted(X, y, [20]).chains} == {Kind.TEMPLATE, Kind.SPARSE_TEMPLATE}
+    X, y = problem(20, n_items=101)
+    assert fitted(X, y, [20]).chains == ()
+
+
+def test_a_fit_does_not_depend_on_the_number_of_threads(monkeypatch):
+    X, y = problem(40)
+    alone = fitted(X, y, [30, 40])
+    monkeypatch.setattr(fit_pairwise, "THREADED_WORK", 0.0)
+    monkeypatch.setattr(parallel, "get_num_threads", lambda: 3)
+    in_threads = fitted(X, y, [30, 40])
+    assert in_threads == alone
+    np.testing.assert_array_equal(in_threads.ensemble.items, alone.ensemble.items)
+    np.testing.assert_array_equal(in_threads.ensemble.places, alone.ensemble.places)
 
 
 def test_at_a_fit_the_worst_of_the_chains_that_began_with_few_values_begins_afresh(two_fits):
@@ -199,7 +220,7 @@ def test_chains_of_templates_begin_with_the_best_one_whichever_matrix_it_is():
 
 @pytest.fixture
 def costly(monkeypatch):
-    """Let a chain make only MIN_SWEEPS at a fit, as where they are costly."""
+    """Let a chain make only USUAL_SWEEPS at a fit, as where they are costly."""
     monkeypatch.setattr(fit_pairwise, "MAX_WORK", 0.0)
     monkeypatch.setattr(selection, "latest_errors", lambda *arguments: None)
 
@@ -223,7 +244,7 @@ def test_costly_chains_rest_unless_they_are_used_or_the_process_is_fitted_again(
     monkeypatch.setattr(selection, "_outgrown", lambda *arguments: is_due)
     earlier = replace(second, chains=chains, chain_errors=errors, prediction_errors=(1.0, 0.5 if leads else 2.0))
     later, made = sweeps_made(earlier, X, y, 40)
-    known = N_KEPT_KNOWN if leads else MIN_SWEEPS
+    known = N_KEPT_KNOWN if leads else USUAL_SWEEPS
     if is_due:
         assert made == [4, 4, 0, 4, 4, 4, known, 0]
     else:
@@ -240,7 +261,7 @@ def test_a_chain_makes_its_first_sweeps_in_any_case(two_fits, costly, monkeypatc
     errors = (0.1, 0.2, *(6 * [0.1]))
     earlier = replace(two_fits[-1], chains=tuple(chains), chain_errors=errors, prediction_errors=(1.0, 2.0))
     _, made = sweeps_made(earlier, X, y, 40)
-    assert made == [0, MIN_SWEEPS, N_ANNEALED - 3, 0, 0, 0, 0, 0]
+    assert made == [0, USUAL_SWEEPS, N_ANNEALED - 3, 0, 0, 0, 0, 0]
 
 
 def test_cheap_chains_do_not_rest(two_fits, monkeypatch):

@@ -1,0 +1,37 @@
+import threading
+
+import numba
+import pytest
+
+from law_ray.utils import parallel
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    monkeypatch.setattr(parallel, "get_num_threads", lambda: 2)
+
+
+def test_results_come_in_the_order_of_the_arguments(two_threads):
+    assert parallel.each(lambda x: x * x, range(20)) == [x * x for x in range(20)]
+    assert parallel.each(str, []) == []
+
+
+def test_calls_run_at_the_same_time_where_that_pays(two_threads):
+    both = threading.Barrier(2, timeout=30)  # passed only by two threads at once
+    parallel.each(lambda _: both.wait(), range(2))
+    here = threading.get_ident()
+    assert parallel.each(lambda _: threading.get_ident(), range(4), pays=False) == 4 * [here]
+
+
+def test_there_are_as_many_threads_as_the_compiled_loops_use():
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        assert set(parallel.each(lambda _: threading.get_ident(), range(4))) == {threading.get_ident()}
+    finally:
+        numba.set_num_threads(before)
+
+
+def test_an_error_is_raised_here(two_threads):
+    with pytest.raises(ZeroDivisionError):
+        parallel.each(lambda x: 1 // x, [2, 1, 0])
