@@ -191,7 +191,7 @@ class Driver:
         while (reason := self._stop_reason(run)) is None:
             self._slots = slots(run.settings)
             trials = run.pending or run.ask(run.settings.batch_size or self._slots)
-            jobs = [Job(trial) for trial in trials]
+            jobs = [Job(trial) for trial in run.longest_first(trials)]
             self._carry_out(evaluations, jobs, run.enter, lambda: self._stop_reason(run) is None)
         return reason
 
@@ -200,7 +200,7 @@ class Driver:
         waiting = run.pending
         while (reason := self._stop_reason(run)) is None:
             self._slots = slots(run.settings)
-            for trial in waiting or run.refill(self._slots):
+            for trial in run.longest_first(waiting or run.refill(self._slots)):
                 evaluations.submit(Job(trial))
             waiting = []
             if evaluations:

@@ -1,11 +1,12 @@
 """What is shown of a run that goes on: what its driver does now, how much is done, and how long the rest will take."""
 
+import heapq
 import math
 import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -61,7 +62,10 @@ def status_of(run: ActiveRun, doing: str, elapsed: float, slots: int) -> Status:
 
 
 def time_left(run: ActiveRun, slots: int) -> Left | None:
-    """Return about how long the run will go on, by the median seconds of its evaluations and of its last choices.
+    """Return about how long the run will go on, by the seconds of its evaluations and of its last choices.
+
+    What is pending takes as long as was expected of it (`law_ray.runs.durations`). Of the rest, a slot takes the mean,
+    and a round as long as its longest evaluation is expected to take.
 
     None before MIN_ENDED evaluations have ended, or where choosing is likely to take the most of it. The stop rules by
     value are not foreseen.
@@ -69,21 +73,38 @@ def time_left(run: ActiveRun, slots: int) -> Left | None:
     seconds = [trial.seconds for trial in run.ended if math.isfinite(trial.seconds)]
     if len(seconds) < MIN_ENDED:
         return None
-    settings, pending = run.settings, len(run.pending)
+    settings, mean = run.settings, statistics.fmean(seconds)
     rest = settings.evals - len(run.optimizer.trials)
     batch = max(1, min(settings.batch_size or slots, rest))
-    evaluation = statistics.median(seconds)
     asks = run.seconds_of_asks[-RECENT_ASKS:]
     ask = statistics.median(asks) if asks else 0.0
+    expected = [run.expected_seconds.get(trial.id, math.nan) for trial in run.pending]
+    pending = [mean if math.isnan(each) else each for each in expected]
     if settings.mode == "async":
-        left = (pending + rest) / slots * evaluation + rest * ask
+        left = (sum(pending) + rest * mean) / slots + rest * ask
     else:
-        left = math.ceil(pending / slots) * evaluation + rest / batch * (ask + math.ceil(batch / slots) * evaluation)
+        round_seconds = (math.ceil(batch / slots) - 1) * mean + _expected_maximum(seconds, min(batch, slots))
+        left = _makespan(pending, slots) + rest / batch * (ask + round_seconds)
     if left >= run.seconds_left:
         return Left(max(0.0, run.seconds_left), at_least=False)
     if rest > 0 and not asks:
         return Left(left, at_least=True) if left >= MIN_BOUND else None
     return Left(left, at_least=False)
+
+
+def _makespan(seconds: Iterable[float], slots: int) -> float:
+    """Return when the last of some evaluations ends, if each begins where a slot is free first."""
+    free = [0.0] * slots
+    for each in seconds:
+        heapq.heapreplace(free, free[0] + each)
+    return max(free)
+
+
+def _expected_maximum(seconds: Iterable[float], count: int) -> float:
+    """Return the mean of the largest of `count` numbers that are drawn from `seconds`, each as likely as the others."""
+    ordered = sorted(seconds)
+    n = len(ordered)
+    return sum(each * ((k / n) ** count - ((k - 1) / n) ** count) for k, each in enumerate(ordered, start=1))
 
 
 def line_of(status: Status, width: int = 79) -> str:

@@ -11,9 +11,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Self, TypeVar
 
+import numpy as np
+
 from law_ray.errors import RunError
 from law_ray.models.prior_mean import Proxy
 from law_ray.runs import journal as journals
+from law_ray.runs.durations import Durations
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.journal import VERSION, Journal
 from law_ray.runs.records import FailRecord, ObjectiveRecord, Record, TellAgainRecord, TellRecord
@@ -93,6 +96,9 @@ class ActiveRun(Run):
         asks = [record for record in journal.records if record["type"] == "ask"]
         self.seconds_of_asks = [ask["seconds"] for ask in asks if ask["round"] != INITIAL]
         """that each choice of a batch took, without the initial design"""
+        self.expected_seconds: dict[int, float] = {}
+        """by id, what trials were expected to take when they were to begin"""
+        self._durations = Durations(self.settings.seed)
         self._asked_before = len(self.optimizer.trials)  # by an earlier process
         self._entered = 0
         return self
@@ -179,6 +185,17 @@ class ActiveRun(Run):
         begun = sum(trial.round == trials[-1].round for trial in trials[-batch_size:])
         continue_round = trials[-1].round != INITIAL and begun < batch_size
         return self.ask(min(free, batch_size - begun) if continue_round else free, continue_round)
+
+    def longest_first(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return trials in the order in which to begin them, so that no slot is left with a long one at the end.
+
+        The longest expected come first (`Durations`); all others keep their order.
+        """
+        if not trials:
+            return []
+        expected = self._durations.expected(self.ended, np.array([trial.permutation for trial in trials])).tolist()
+        self.expected_seconds.update((trial.id, seconds) for trial, seconds in zip(trials, expected, strict=True))
+        return sorted(trials, key=lambda trial: -self.expected_seconds[trial.id])
 
     def _n_ahead(self, n_slots: int) -> int:
         """Return how many points to choose ahead: as many as trials end while points are chosen.

@@ -71,6 +71,26 @@ def test_asynchronous_evaluations_fill_the_slots(tmp_path):
     assert time_left(run, slots=2) == Left(20 / 2 * 2.0 + 20 * 1.0, at_least=False)
 
 
+def test_uneven_evaluations_make_rounds_as_long_as_their_longest(tmp_path):
+    run = working.started(tmp_path, SETTINGS)
+    for trial in run.ask(10):
+        run.enter(trial.id, Outcome(1.0, seconds=1.0 if trial.id % 2 else 9.0))
+    run.seconds_of_asks = [0.0]
+    longest = 9.0 * (1 - 0.5**5) + 1.0 * 0.5**5  # of five
+    assert time_left(run, slots=5).seconds == pytest.approx(4 * longest)
+    assert time_left(run, slots=1).seconds == pytest.approx(20 * 5.0)
+    assert time_left(run, slots=2).seconds == pytest.approx(4 * (2 * 5.0 + 7.0))
+
+
+def test_what_is_pending_takes_as_long_as_was_expected_of_it(tmp_path):
+    run = begun(tmp_path, 6)
+    run.seconds_of_asks = [0.0]
+    run.expected_seconds = {6: 10.0, 7: 3.0, 8: 4.0, 9: math.nan}  # 10 in one slot; 3, 4 and the mean, 2, in the other
+    assert time_left(run, slots=2).seconds == pytest.approx(10.0 + 4 * 3 * 2.0)
+    run.expected_seconds[8] = 9.0
+    assert time_left(run, slots=2).seconds == pytest.approx(12.0 + 4 * 3 * 2.0)
+
+
 def test_the_time_left_is_at_most_what_max_time_leaves(tmp_path):
     run = begun(tmp_path, 10, dataclasses.replace(SETTINGS, max_time=1000.0), seconds=1e6)
     left = time_left(run, slots=2)

@@ -300,6 +300,21 @@ def test_as_many_points_are_chosen_ahead_as_trials_end_while_points_are_chosen(t
     assert run.refill(10) == []
 
 
+def test_trials_that_are_expected_to_take_long_begin_first(tmp_path):
+    run = working.started(tmp_path, Settings(n_items=10, evals=200, batch_size=20, n_init=60, method="random"))
+    assert run.longest_first([]) == []
+    first = run.ask(60)
+    assert run.longest_first(first) == first  # nothing is known yet
+    slow = {trial.id for trial in first if trial.permutation.tolist().index(0) < 5}
+    for trial in first:
+        run.enter(trial.id, Outcome(1.0, seconds=30.0 if trial.id in slow else 3.0))
+    later = run.longest_first(run.ask(20))
+    places = [trial.permutation.tolist().index(0) for trial in later]
+    assert np.mean(places[:10]) < np.mean(places[10:]) - 2
+    seconds = [run.expected_seconds[trial.id] for trial in later]
+    assert seconds == sorted(seconds, reverse=True)
+
+
 def test_a_round_gets_no_more_points_than_it_lacks_however_many_slots_are_free(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None))
     initial = run.refill(4)
