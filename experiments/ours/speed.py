@@ -77,18 +77,18 @@ def median(call: Callable[[], Any], repeats: int = 5) -> float:
     return float(np.median(seconds[1:]))
 
 
-Lengths = Callable[[IntArray], FloatArray]
+Objective = Callable[[IntArray], FloatArray]
 """(m, n_items) permutations -> values (m,)"""
 
 
-def lengths_of_tours(n_items: int, seed: int = 0) -> Lengths:
+def lengths_of_tours(n_items: int, seed: int = 0) -> Objective:
     """Return the lengths of tours through random cities as a function."""
     cities = generator(seed, "cities", n_items).random((n_items, 2))
     distances = np.linalg.norm(cities[:, None] - cities[None], axis=2)
     return lambda X: distances[X, np.roll(X, -1, axis=1)].sum(axis=1)
 
 
-def costs_of_assignments(n_items: int, seed: int = 0) -> Lengths:
+def costs_of_assignments(n_items: int, seed: int = 0) -> Objective:
     """Return the costs of assigning random flows to random places as a function."""
     rng = generator(seed, "assignment", n_items)
     places, flows = rng.random((n_items, 2)), rng.integers(0, 10, (n_items, n_items))
@@ -96,7 +96,7 @@ def costs_of_assignments(n_items: int, seed: int = 0) -> Lengths:
     return lambda X: np.array([(flows * distances[np.ix_(q, q)]).sum() for q in invert(X)])
 
 
-def as_in_a_run(f: Lengths, n_items: int, n: int, seed: int = 0) -> tuple[IntArray, FloatArray]:
+def as_in_a_run(f: Objective, n_items: int, n: int, seed: int = 0) -> tuple[IntArray, FloatArray]:
     """Return up to n distinct permutations with their values: a random half, and ends of local searches by swaps."""
     rng = generator(seed, "permutations", n_items)
     X = sample(n_items, n, rng)

@@ -1,5 +1,7 @@
 """How long will an evaluation take? Learned from those that ran, by their orderings where it depends on these."""
 
+import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +14,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.seeding import generator
 
 LEAST_VALUES = 20
-"""Evaluations that must have ended before orderings are told apart (heuristic)."""
+"""Evaluations that must have ended before their seconds are predicted from the ordering (heuristic)."""
 MAX_VALUES = 300
 """Of more evaluations the latest are used (heuristic): a fit takes a fraction of a second."""
 LEAST_SECONDS = 1.0
@@ -26,7 +28,7 @@ GROWTH = 1.25
 class Durations:
     """A Gaussian process of the logarithm of the seconds, with the additive kernel.
 
-    Where the ordering says nothing of them, its noise explains all, and it predicts the geometric mean everywhere.
+    Where the seconds do not depend on the ordering, its noise explains all, and it predicts the same everywhere.
     """
 
     def __init__(self, seed: int) -> None:
@@ -43,7 +45,7 @@ class Durations:
             ended: The trials that have ended; those whose `seconds` are not finite say nothing.
             permutations: The orderings to come.
         """
-        timed = [trial for trial in ended if np.isfinite(trial.seconds)][-MAX_VALUES:]
+        timed = list(itertools.islice((trial for trial in reversed(ended) if math.isfinite(trial.seconds)), MAX_VALUES))
         seconds = np.maximum([trial.seconds for trial in timed], 1e-9)
         if not timed:
             return np.full(len(permutations), np.nan)
@@ -51,10 +53,10 @@ class Durations:
         if len(timed) < LEAST_VALUES or seconds.mean() < LEAST_SECONDS or logs.std() < LEAST_SPREAD:
             return np.full(len(permutations), seconds.mean())
         X = np.array([trial.permutation for trial in timed])
-        if self._hyperparameters is None or len(timed) >= GROWTH * self._fitted_to:
-            rng = generator(self._seed, "durations", len(timed))
+        if self._hyperparameters is None or len(ended) >= GROWTH * self._fitted_to:
+            rng = generator(self._seed, "durations", len(ended))
             self._hyperparameters = fit_additive.fit(X, logs, rng, self._hyperparameters)
-            self._fitted_to = len(timed)
+            self._fitted_to = len(ended)
         process = GaussianProcess(X, logs, self._hyperparameters)
         mean, variance = process.predict(permutations)
         standardize = process.standardize

@@ -14,7 +14,7 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
     """Return the function of each argument, computed by as many threads as the compiled loops use.
 
     It helps where most of the work is done by compiled loops, matrix products and Cholesky factors, during which other
-    threads can run. The function must not draw from a generator that another call draws from, and calls no loop that
+    threads can run. The function must not draw from a generator that another call draws from, nor call a loop that
     is compiled with `parallel=True`.
 
     Args:
