@@ -40,8 +40,7 @@ only on the problems where it was run. Seconds: processor time spent choosing ba
 was measured; the runs of law-auto end where they find a proven optimum. The paper does not round the distances of
 att48, which makes a tour some 24 shorter. Why law-est ends above the paper on reC19 is examined in climb_starts.md.
 
-"law-auto without pairs" is law-auto without its pairwise model. Where law-auto itself has no row, it was not run yet
-since it got that model. The seconds of the two are from different machines.
+"law-auto without pairs" is law-auto without its pairwise model. The seconds of the two are from different machines.
 """
 
 
