@@ -40,8 +40,12 @@ class Design:
     """of the points, in turn"""
     purposes_on_plateau: tuple[Purpose, ...] = (Purpose.IMPROVE, *(4 * (Purpose.SPREAD,)))
     """of the points where the best value was found many times"""
+    purposes_if_noisy: tuple[Purpose, ...] = (Purpose.EXPLORE,)
+    """of the points where the values are noisy, chosen on schedules, tours, flow shops, orders and layouts with noise"""
     beta: float = 9.0
     """of the confidence bound that explores"""
+    beta_if_noisy: float = 16.0
+    """of the same where the values are noisy, chosen with `purposes_if_noisy`"""
     n_pool: int = 500
     """random permutations, beside the data, among which climbs start"""
     n_starts: int = 4
@@ -70,11 +74,15 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
       would stay on its plateau, since the model goes on expecting an improvement there. On a plateau all points but
       those that improve therefore spread.
 
-    Noisy values are replaced by the posterior mean at their points (`denoised`).
+    Noisy values are replaced by the posterior mean at their points (`denoised`). All points of the process explore
+    then: by noisy values the other purposes stay too long where a good value is not certain.
 
     The kernel of the process is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps,
     insertions and reversals. Cost beside the climbs: O(n n_items^2) for the neighbours.
     """
+    if context.noisy:
+        everywhere = design.purposes_if_noisy
+        design = replace(design, purposes=everywhere, purposes_on_plateau=everywhere, beta=design.beta_if_noisy)
     context = denoised(context)
     purposes = pairwise.planned(context, batch_size)
     batch = _by_process(context, batch_size - len(purposes), design)
