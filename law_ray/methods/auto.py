@@ -41,7 +41,7 @@ class Design:
     purposes_on_plateau: tuple[Purpose, ...] = (Purpose.IMPROVE, *(4 * (Purpose.SPREAD,)))
     """of the points where the best value was found many times"""
     purposes_if_noisy: tuple[Purpose, ...] = (Purpose.EXPLORE,)
-    """of the points where the values are noisy, chosen on noisy schedules, tours, flow shops, orders, layouts"""
+    """of the points where the values are noisy; `experiments.ours.imperfect` compares"""
     beta: float = 9.0
     """of the confidence bound that explores"""
     beta_if_noisy: float = 16.0
