@@ -44,7 +44,7 @@ from law_ray.utils.seeding import generator
 
 METHODS = ("law-auto", WITHOUT_PAIRS, "law-est", "local-search")
 AS_IF_EXACT = "law-auto with purposes of exact values"
-"""On noisy problems: the points of its process do not all explore, but have the same purposes as if values were exact."""
+"""On noisy problems: the points of its process do not all explore."""
 
 
 @dataclass(frozen=True, eq=False)

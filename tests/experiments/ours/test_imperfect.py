@@ -3,9 +3,10 @@ import pandas as pd
 import pytest
 
 from experiments import RESULTS
-from experiments.ours.imperfect import METHODS, PROBLEMS, play_alone, problem, report
+from experiments.ours.imperfect import AS_IF_EXACT, METHODS, PLAYERS, PROBLEMS, play_alone, problem, report
 from experiments.runs import COLUMNS, CONTESTANTS, Run
 from experiments.tasks import read
+from law_ray.optimizer import Optimizer
 from tests.experiments.committed import check_committed
 
 NOISY = ("noisy schedule", "noisy layout")
@@ -68,3 +69,14 @@ def test_the_report_has_means_halfway_and_at_the_end():
 @pytest.mark.skipif(not (RESULTS / "imperfect.csv").exists(), reason="not played yet")
 def test_the_committed_report_is_that_of_the_committed_rows():
     check_committed("imperfect", report(read(RESULTS / "imperfect.csv", COLUMNS)))
+
+
+@pytest.mark.parametrize("error", [0.0, 0.3])
+def test_the_two_lines_of_law_auto_differ_on_noisy_values_alone(error):
+    batches = []
+    for method in ("law-auto", AS_IF_EXACT):
+        optimizer = Optimizer(8, PLAYERS[method], 3, 20)
+        for trial in optimizer.ask(20):
+            optimizer.tell(trial.id, float(trial.permutation @ trial.permutation[::-1]), error)
+        batches.append([trial.permutation.tolist() for trial in optimizer.ask(5)])
+    assert (batches[0] == batches[1]) == (error == 0.0)
