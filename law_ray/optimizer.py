@@ -24,6 +24,7 @@ from law_ray.space.naming import Item, by_name, named_constraints, named_orderin
 from law_ray.space.permutations import validate
 from law_ray.trial import ADDED, INITIAL, Trial, finite
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import algebra
 from law_ray.utils.seeding import generator
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INITIAL", "Optimizer", "Trial"]
 
-MAX_POINTS = 1_500
+MAX_POINTS, MAX_POINTS_OF_GPU = 1_500, 5_000
 """The process gets at most so many values (heuristic): half of them the best ones, half a part of the others."""
 
 
@@ -60,6 +61,7 @@ class Optimizer:
         fixed: {item: position}, in addition to the constraints.
         item_names: The (n_items,) names by which `before`, `fixed` and `start` may refer to items, besides numbers.
         noisy: Whether the values are noisy. With a standard error told they are taken to be in any case.
+        device: Where the models' matrices are: "cpu", "cuda" (torch, on a GPU), or "auto" (a GPU if torch finds one).
 
     Raises:
         InputError: An argument is invalid. The message names it.
@@ -88,6 +90,7 @@ class Optimizer:
         fixed: Mapping[Any, int] | Iterable[tuple[Item, int]] = (),
         item_names: Sequence[str] | None = None,
         noisy: bool = False,
+        device: str = "cpu",
     ) -> None:
         if not isinstance(n_items, Integral) or not 2 <= n_items <= MAX_ITEMS:
             raise InputError(f"n_items is {n_items!r}: give an integer from 2 to {MAX_ITEMS}")
@@ -110,6 +113,7 @@ class Optimizer:
         self.maximize: bool = maximize
         self.model: Hyperparameters | None = None  # the last fit
         self.noisy: bool = noisy
+        self.device: str = algebra.checked(device)
         self._item_names: Sequence[str] | None = item_names
         self.start: IntArray = self._validated(named_orderings(_listed("start", start), self.n_items, item_names))
         if len(self.start) > self.n_init:
@@ -144,7 +148,7 @@ class Optimizer:
         if batch_size > left:
             raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left")
         # BLAS gets one thread: its results depend on their number, and waiting ones would slow the compiled loops.
-        with _blas().limit(limits=1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"), algebra.on(algebra.device(self.device)):
             return self._ask(int(batch_size), self._round + (not continue_round))
 
     def ask_up_to(self, batch_size: int, continue_round: bool = False, evals: int | None = None) -> list[Trial]:
@@ -213,7 +217,7 @@ class Optimizer:
         if self._method.model is None:
             return None
         model, rng = self._method.model, generator(self.seed, "fit", len(self._trials))
-        rows = part(y, MAX_POINTS)
+        rows = part(y, MAX_POINTS if algebra.device(self.device) is algebra.CPU else MAX_POINTS_OF_GPU)
         mean = self._prior_mean(X[rows], y[rows], standard_errors[rows])
         unexplained = y if mean is None else y - mean(X)
         hyperparameters = model.fitted(X, unexplained, rng, self.model, standard_errors, rows)

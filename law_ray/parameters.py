@@ -9,6 +9,7 @@ import click
 
 from law_ray.methods.registry import METHODS
 from law_ray.runs.settings import MODES, WHAT, options
+from law_ray.utils.algebra import DEVICES
 
 
 class Folder(click.Path):
@@ -68,6 +69,7 @@ class Amount(click.ParamType[tuple[str, float]]):
 # How the command line takes an option, where that does not follow from its default.
 FORMS: dict[str, dict[str, Any]] = {
     "batch_size": {"type": BatchSize(), "default": "auto", "metavar": "auto|N"},
+    "device": {"type": click.Choice(DEVICES)},
     "before": {"type": str, "multiple": True, "metavar": "'A<B'"},
     "fixed": {"type": str, "multiple": True, "metavar": "ITEM=POSITION"},
     "memory": {"type": Bytes(), "metavar": "4G"},

@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, list[str]] = {
     "objectives/nml": ["objectives/nml/data", "objectives/nml/search", "objectives/nml/regret"],
     "objectives": ["objectives/instances", "objectives/nml"],
     "tests/oracles": ["law_ray/__main__.py", "objectives"],
-    "experiments": ["tests/oracles"],  # `ours/speed.py` compares with the plain LAW of the tests
+    "experiments": ["tests/oracles"],  # `ours/speed` compares with the plain LAW of the tests
     "experiments/paper": ["experiments"],
     "experiments/ours": ["experiments"],
     "tools": ["law_ray/__main__.py"],  # the pages of the docs show the command line

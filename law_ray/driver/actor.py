@@ -22,6 +22,7 @@ from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEV
 from law_ray.driver.serialization import dumps, loads
 from law_ray.driver.tasks import Evaluations, Job
 from law_ray.driver.worker import Place, TaskId
+from law_ray.errors import InputError
 from law_ray.runs import journal
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.backup import backing_up
@@ -31,7 +32,7 @@ from law_ray.runs.printed import Prints
 from law_ray.runs.records import ObjectiveRecord
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
-from law_ray.utils import threads
+from law_ray.utils import algebra, threads
 
 NAMESPACE = "law_ray"
 """The Ray namespace of named drivers."""
@@ -179,7 +180,14 @@ class Driver:
         if record is None or (
             (folder / journal.NAME).exists() and Run.load(folder).objective.get("launch") == record["launch"]
         ):
-            return ActiveRun.resume(folder, settings.evals, objective.key, objective.prior_mean)
+            run = ActiveRun.resume(folder, settings.evals, objective.key, objective.prior_mean)
+            try:
+                algebra.device(run.optimizer.device)
+            except InputError as error:
+                log.warning("%s; the run goes on with the CPU", error)
+                run.optimizer.device = "cpu"
+            return run
+        algebra.device(settings.device)  # an error now, not after the initial design
         room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
         constraints, seed = settings.constraints, settings.seed
         own = objective.good_orderings(constraints, seed, room) if start.with_suggested and room else []

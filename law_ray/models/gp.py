@@ -37,13 +37,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, cholesky, lapack
 
 from law_ray.kernels.distance import positions_of
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.models.prior_mean import PriorMean
 from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import algebra
 
 
 class GaussianProcess:
@@ -54,7 +54,8 @@ class GaussianProcess:
     between f and the prior mean, and predictions add the prior mean again.
 
     The inverse of the Cholesky factor C of K(X, X) + S is stored: a product with a triangle takes half as long as
-    solving with it. Conditioning on m further points costs O(n^2 m), predicting at m points O(n^2 m + n m n_items).
+    solving with it. It is on the device that was current then (`law_ray.utils.algebra`). Conditioning on m further
+    points costs O(n^2 m), predicting at m points O(n^2 m + n m n_items).
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class GaussianProcess:
         self.positions = positions_of(X)
         covariance = self.kernel(X, X)
         covariance[np.diag_indices(len(X))] += hyperparameters.noise + self.standardize.known_noise(standard_errors)
-        self._inverse_factor = _inverse(cholesky(covariance, lower=True))
-        self._whitened_y = self._inverse_factor @ (self.standardize(unexplained) - hyperparameters.mean)
+        self._inverse_factor = algebra.inverse(algebra.cholesky(algebra.put(covariance)))
+        self._whitened_y = self.decorrelate(self.standardize(unexplained) - hyperparameters.mean)
 
     def kernel(self, X1: IntArray, X2: IntArray) -> FloatArray:
         """Return the prior covariance (n, m)."""
@@ -102,16 +103,16 @@ class GaussianProcess:
 
     def whiten_distances(self, distances: Any) -> FloatArray:
         """Return `whiten` (n, m) of permutations at these distances (m, n) to X."""
-        return blas.dtrmm(1.0, self._inverse_factor, self.covariance[distances].T, lower=1, overwrite_b=1)
+        return algebra.triangle_product(self._inverse_factor, self.covariance[distances].T, overwrite_b=True)
 
     def unwhiten(self, V: FloatArray) -> FloatArray:
         """Return C^-T V: the weights (K(X, X) + S)^-1 K(X, x) when V = `whiten` of x."""
-        return blas.dtrmm(1.0, self._inverse_factor, V, lower=1, trans_a=1)
+        return algebra.triangle_product(self._inverse_factor, V, transposed=True)
 
     @cached_property
     def mean_weights(self) -> FloatArray:
         """Return the weights (n,) of the kernel values in the posterior mean: mu(x) = mean + weights @ K(X, x)."""
-        return self._whitened_y @ self._inverse_factor
+        return algebra.product(self._whitened_y, self._inverse_factor)
 
     def predict(self, permutations: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the posterior mean and variance, each (m,), at (m, n_items) permutations."""
@@ -132,8 +133,8 @@ class GaussianProcess:
         return self._prior_mean is not None
 
     def decorrelate(self, errors: FloatArray) -> FloatArray:
-        """Return C^-1 errors, (n, m), which are independent if the errors have the covariance of the values."""
-        return self._inverse_factor @ errors
+        """Return C^-1 errors, (n,) or (n, m), which are independent if they have the covariance of the values."""
+        return algebra.product(self._inverse_factor, errors)
 
     def variance_from(self, V: FloatArray) -> FloatArray:
         """Return the posterior variance (m,) of permutations whose `whiten` is V."""
@@ -166,24 +167,14 @@ class GaussianProcess:
         V = self.whiten(permutations)
         covariance = self.kernel(permutations, permutations) - V.T @ V
         covariance[np.diag_indices(len(permutations))] += self.hyperparameters.noise
-        corner = _inverse(cholesky(covariance, lower=True))
-        n, m = V.shape
-        inverse_factor = np.zeros((n + m, n + m), order="F")
-        inverse_factor[:n, :n], inverse_factor[n:, n:] = self._inverse_factor, corner
-        inverse_factor[n:, :n] = -corner @ self.unwhiten(V).T
-        whitened = np.zeros(m)
+        corner = algebra.inverse(algebra.cholesky(covariance))
+        whitened = np.zeros(len(permutations))
         if values is not None:
             whitened = corner @ (self.standardize(values) - self.prior_mean(permutations) - self.mean_from(V))
         conditioned = copy.copy(self)
         conditioned.__dict__.pop("mean_weights", None)
         conditioned.X = np.concatenate([self.X, permutations])
         conditioned.positions = np.concatenate([self.positions, positions_of(permutations)])
-        conditioned._inverse_factor = inverse_factor
+        conditioned._inverse_factor = algebra.extended(self._inverse_factor, -corner @ self.unwhiten(V).T, corner)
         conditioned._whitened_y = np.concatenate([self._whitened_y, whitened])
         return conditioned
-
-
-def _inverse(factor: FloatArray) -> FloatArray:
-    """Return the inverse of a lower triangular matrix."""
-    inverse: FloatArray = lapack.dtrtri(np.asfortranarray(factor), lower=1)[0]
-    return inverse

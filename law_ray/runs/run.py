@@ -71,6 +71,7 @@ class Run(Plots):
             start=start,
             prior_mean=prior_mean,
             noisy=objective.get("noisy", False),
+            device=settings.device,
         )
         self.repeats: dict[int, list[Repeat]] = defaultdict(list)
         self.due: list[tuple[int, int]] = []

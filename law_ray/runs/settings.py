@@ -90,6 +90,11 @@ class Settings:
         'Points of a batch, or "auto": as many as the cluster can run at once, counted each round.',
         _or_none(_count),
     )
+    device: str = option(
+        "cpu",
+        HOW,
+        "Where the models' matrices are: cpu, cuda (torch, on a GPU of the driver's node), or auto (a GPU if any).",
+    )
     mode: str = option(
         "sync", HOW, "sync: in rounds; async: refill each free CPU at once, if evaluations take unequal times.", _mode
     )
@@ -129,7 +134,9 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("before", "fixed", "resources"):  # lists, where they come from a journal
             object.__setattr__(self, name, tuple(tuple(pair) for pair in getattr(self, name)))
-        Optimizer(self.n_items, self.method, self.seed, self.n_init, constraints=self.constraints)  # checks these
+        Optimizer(  # checks these
+            self.n_items, self.method, self.seed, self.n_init, constraints=self.constraints, device=self.device
+        )
         for each in dataclasses.fields(self):
             if check := each.metadata.get("check"):
                 check(each.name, getattr(self, each.name))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from numba import get_num_threads
@@ -26,5 +27,6 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
     n_threads = min(get_num_threads(), len(arguments)) if pays else 1
     if n_threads <= 1:
         return [function(argument) for argument in arguments]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, arguments))
+    with ThreadPoolExecutor(n_threads) as pool:  # its threads have the context of this one, and so its device
+        calls = [pool.submit(copy_context().run, function, argument) for argument in arguments]
+        return [call.result() for call in calls]

@@ -10,6 +10,8 @@ import numpy as np
 
 from law_ray.models.pairwise.templates import Template
 from law_ray.typing import FloatArray
+from law_ray.utils import algebra
+from law_ray.utils.algebra import Matrix
 
 Signs = tuple[int, ...]
 """The signs s_r of the columns of U; 0 stands for the column b, which adds b_k + b_l."""
@@ -89,9 +91,9 @@ class LowRank:
         entries: FloatArray = (products + sums)[np.triu_indices(len(self.columns), 1)]
         return entries
 
-    def times_deviations(self, values: FloatArray) -> FloatArray:
+    def times_deviations(self, values: Matrix) -> Matrix:
         """Return values (..., n_pairs) times the roots of the local scales, if there are any."""
-        return values if self.local_scales is None else values * np.sqrt(self.local_scales)
+        return values if self.local_scales is None else values * algebra.like(np.sqrt(self.local_scales), values)
 
     def scaled(self, factor: float) -> "LowRank":
         """Return the prior of the matrix times a positive factor."""

@@ -22,13 +22,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from law_ray.models.pairwise.chain import FIRST_NOISE, Chain, LowRank
 from law_ray.models.pairwise.ensemble import symmetric
 from law_ray.models.pairwise.regression import Regression
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import algebra
+from law_ray.utils.algebra import Matrix
 from law_ray.utils.compiled import compiled
 
 N_FLAT = 5
@@ -48,8 +49,6 @@ N_DENSE = 20
 (heuristic)."""
 MIN_SCALE, MAX_SCALE = 1e-6, 1e6
 """Of local scales (heuristic)."""
-BLOCK = 128
-"""Rows of a triangular matrix that are solved at once (of 32 to 256, none was much faster)."""
 NOISE_SCALE = 1e-4
 """Twice the scale of the inverse gamma prior of the noise, whose shape is 1 (heuristic)."""
 
@@ -144,7 +143,7 @@ def mean_items(chain: Chain, data: Data) -> Draw:
     A, y = regression.compressed()
     scaled = prior.times_deviations(A)
     factor = _factor(scaled, prior.residual)
-    correction = scaled.T @ cho_solve((factor, True), y - A @ mean, check_finite=False)
+    correction = algebra.product(scaled.T, algebra.solve_both(factor, y - algebra.product(A, mean)))
     items = mean + prior.residual * prior.times_deviations(correction)
     constant = regression.constant(items)
     draw = Draw(symmetric(items, n_items) * len(items) ** -0.5, symmetric(chain.places, n_items), constant)
@@ -157,25 +156,10 @@ def annealed(sweeps: int) -> float:
     return FIRST_NOISE ** (1.0 - share) * LEAST_NOISE**share
 
 
-def _factor(A: FloatArray, residual: float) -> FloatArray:
+def _factor(A: Matrix, residual: float) -> Matrix:
     """Return the lower Cholesky factor of residual A A' + I, the covariance of the values about the low rank."""
-    covariance = residual * (A @ A.T)  # symmetric, so that its transpose, in the order that LAPACK needs, is the same
-    covariance[np.diag_indices(len(A))] += 1.0
-    factor: FloatArray = cholesky(covariance.T, lower=True, overwrite_a=True, check_finite=False)
-    return factor
-
-
-def _solve(factor: FloatArray, A: FloatArray) -> FloatArray:
-    """Return L^-1 A, (n, m), for a lower triangular factor L (n, n), by blocks of rows.
-
-    Nearly all of it are matrix products. Meanwhile other threads can run, which they cannot while SciPy solves.
-    """
-    solved = np.empty_like(A)
-    for begin in range(0, len(A), BLOCK):
-        rows = slice(begin, begin + BLOCK)
-        left = A[rows] - factor[rows, :begin] @ solved[:begin]
-        solved[rows] = solve_triangular(factor[rows, rows], left, lower=True, check_finite=False)
-    return solved
+    covariance = algebra.add_to_diagonal(residual * (A @ A.T), 1.0)
+    return algebra.cholesky(covariance.T)  # it is symmetric, and its transpose is stored by columns
 
 
 def _draw_matrix(
@@ -194,8 +178,8 @@ def _draw_matrix(
         prior = _draw_columns(A, y, factor, prior, rng)
         mean = prior.mean()
     about_mean = rng.normal(size=len(mean)) * prior.residual**0.5
-    misfit = y - A @ mean - scaled @ about_mean - rng.normal(size=len(y))
-    about_mean += prior.residual * (scaled.T @ cho_solve((factor, True), misfit, check_finite=False))
+    misfit = y - algebra.product(A, mean) - algebra.product(scaled, about_mean) - rng.normal(size=len(y))
+    about_mean += prior.residual * algebra.product(scaled.T, algebra.solve_both(factor, misfit))
     deviations = prior.times_deviations(about_mean)
     if low_rank:
         if prior.local_scales is not None and sweeps >= N_DENSE:
@@ -216,9 +200,7 @@ def _draw_scales(scales: FloatArray, squares: FloatArray, rng: np.random.Generat
     return np.clip(drawn, MIN_SCALE, MAX_SCALE)
 
 
-def _draw_columns(
-    A: FloatArray, y: FloatArray, factor: FloatArray, prior: LowRank, rng: np.random.Generator
-) -> LowRank:
+def _draw_columns(A: Matrix, y: FloatArray, factor: Matrix, prior: LowRank, rng: np.random.Generator) -> LowRank:
     """Draw U, row by row, and the widths of its columns, with the matrix integrated out.
 
     Given the other rows, the matrix of low rank is linear in one row of U.
@@ -232,8 +214,8 @@ def _draw_columns(
     """
     columns = prior.columns.copy()
     n_items, rank = columns.shape
-    A_T = np.ascontiguousarray(_solve(factor, A).T)
-    residuals = solve_triangular(factor, y, lower=True, check_finite=False) - prior.mean() @ A_T
+    A_T = np.ascontiguousarray(algebra.numpy_of(algebra.solve(factor, A)).T)
+    residuals = algebra.solve_few(factor, y) - prior.mean() @ A_T
     order, normals = rng.permutation(n_items), rng.normal(size=(n_items, rank))
     _draw_rows(columns, np.array(prior.signs, dtype=np.float64), 1.0 / prior.widths, A_T, residuals, order, normals)
     widths = 0.5 * ((columns**2).sum(axis=0) + 1.0 / rank) / rng.gamma(0.5 * n_items + 0.5, size=rank)

@@ -3,10 +3,11 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import blas, cholesky, solve_triangular
 
 from law_ray.models.pairwise.ensemble import symmetric
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import algebra
+from law_ray.utils.algebra import Matrix
 from law_ray.utils.compiled import compiled
 
 
@@ -42,16 +43,20 @@ class Regression(NamedTuple):
         features /= deviation[:, None]
         return cls(features, (z - mean_value) / deviation, deviation, mean_features, mean_value)
 
-    def compressed(self) -> tuple[FloatArray, FloatArray]:
-        """Return A and z with at most n_pairs rows that have the same likelihood but for a constant."""
+    def compressed(self) -> tuple[Matrix, FloatArray]:
+        """Return A and z with at most n_pairs rows that have the same likelihood but for a constant.
+
+        A is on the current device (`law_ray.utils.algebra`).
+        """
         n, n_pairs = self.A.shape
+        A = algebra.put(self.A)
         if n <= n_pairs:
-            return self.A, self.z
-        gram = blas.dsyrk(1.0, self.A.T, lower=1)
-        gram[np.diag_indices(n_pairs)] += 1e-10 * np.trace(gram) / n_pairs + 1e-300  # against rounding
-        factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-        z = solve_triangular(factor, self.A.T @ self.z, lower=True, check_finite=False)
-        return np.ascontiguousarray(factor.T), z
+            return A, self.z
+        gram = algebra.gram(A)
+        against_rounding = 1e-10 * algebra.trace(gram) / n_pairs + 1e-300
+        factor = algebra.cholesky(algebra.add_to_diagonal(gram, against_rounding))
+        z = algebra.solve_few(factor, algebra.product(A.T, self.z))
+        return factor.T, z
 
     def constant(self, weights: FloatArray) -> float:
         """Return the constant given w."""

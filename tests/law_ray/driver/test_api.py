@@ -15,6 +15,7 @@ from law_ray.runs.evaluation import Outcome, evaluate
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
+from law_ray.utils import algebra
 from law_ray.utils.seeding import generator
 from objectives import load
 from tests.law_ray.runs import working
@@ -37,9 +38,9 @@ def minimize(objective, folder, n_items=7, **options):
     return law_ray.minimize(objective, n_items, out=folder, **OPTIONS | options)
 
 
-def begun(folder, objective, evals):
+def begun(folder, objective, evals, **more):
     """Make a run of so many evaluations in this process: nothing in its folder differs from one made on Ray."""
-    options = {name: value for name, value in OPTIONS.items() if name != "progress"} | {"evals": evals}
+    options = {name: value for name, value in OPTIONS.items() if name != "progress"} | {"evals": evals} | more
     box = api._black_box(objective)
     spec = api._spec(box, 7, "auto", folder, **options)
     run = ActiveRun.start(folder, spec.settings, spec.objective)
@@ -417,3 +418,33 @@ def test_a_run_that_is_resumed_with_a_backup_is_copied_while_it_goes_on(tmp_path
     result = law_ray.resume(tmp_path / "run", sees_the_copy, evals=12, backup=uri, progress=False)
     assert result.history["value"].tolist() == [0.0] * 10 + [1.0] * 2
     assert copied.read_bytes() == (tmp_path / "run" / journal.NAME).read_bytes()
+
+
+def no_gpu():
+    """Skip the test where there is a GPU, or no torch that could look for one."""
+    if pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("there is a GPU")
+
+
+def test_cuda_without_a_gpu_is_refused_before_anything_is_evaluated(tmp_path):
+    no_gpu()
+    with pytest.raises(InputError, match="device is 'cuda', but torch finds no GPU; on the CPU, give device='cpu'"):
+        minimize(displacement, tmp_path, device="cuda")
+    assert not (tmp_path / journal.NAME).exists()
+
+
+def test_auto_is_the_cpu_where_there_is_no_gpu(tmp_path):
+    no_gpu()
+    result = minimize(displacement, tmp_path, method="law-est", device="auto")
+    assert without_seconds(result.history).equals(
+        without_seconds(minimize(displacement, tmp_path / "cpu", method="law-est").history)
+    )
+
+
+def test_a_run_that_began_on_a_gpu_goes_on_without_one(tmp_path, monkeypatch):
+    no_gpu()
+    with monkeypatch.context() as there_is_a_gpu:
+        there_is_a_gpu.setattr(algebra, "device", lambda name: algebra.CPU)
+        begun(tmp_path, displacement, 15, device="cuda")
+    result = law_ray.resume(tmp_path, displacement, evals=20, progress=False)
+    assert len(result.history) == 20

@@ -1,0 +1,46 @@
+"""Measure all parts of the page, or some of them."""
+
+import os
+from collections.abc import Callable
+
+import click
+
+from experiments import RESULTS
+from experiments.machine import machine
+from experiments.ours.speed import choosing, devices, rest
+from law_ray.utils import threads
+
+PAGE = RESULTS / "speed.md"
+PARTS: dict[str, Callable[[], str]] = {
+    "batches": choosing.batches,
+    "asks": choosing.asks_in_a_run,
+    "devices": devices.seconds_by_device,
+    "against-plain": choosing.against_plain,
+    "growth": choosing.growth,
+    "fits": rest.fits,
+    "evaluations": rest.evaluations,
+    "overhead": rest.overhead,
+}
+"""Each returns a section of the page."""
+
+
+@click.command()
+@click.option(
+    "--threads", "n_threads", default=len(os.sched_getaffinity(0)), show_default=True, help="How many threads to use."
+)
+@click.option("--part", "names", multiple=True, type=click.Choice(list(PARTS)), default=list(PARTS))
+def main(n_threads: int, names: tuple[str, ...]) -> None:
+    """Measure parts of the page, print their tables and put them in the page; the other parts stay."""
+    threads.limit(n_threads)
+    begin = "# Speed\n\nRegenerate with `python -m experiments.ours.speed`, or one part with `--part`.\n"
+    measured = {}
+    for name in names:
+        title, rest_of_part = PARTS[name]().split("\n", 1)
+        measured[title] = f"{title}\n\n{machine(n_threads)}\n{rest_of_part}"
+    earlier = PAGE.read_text(encoding="utf-8").split("\n## ")[1:] if PAGE.exists() else []
+    parts = {part.split("\n", 1)[0]: part for part in (f"## {each}" for each in earlier)}
+    PAGE.write_text("\n".join([begin, *(part.rstrip() + "\n" for part in {**parts, **measured}.values())]))
+
+
+if __name__ == "__main__":
+    main()
