@@ -1,4 +1,4 @@
-"""The figure: best value against evaluations, one panel for each problem and batch size."""
+"""The figure: best value against evaluations in batches of 5, one panel for each problem."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.ours.general_rivals.methods import METHODS
-from experiments.ours.general_rivals.report import SETTING, longest
+from experiments.ours.general_rivals.report import SHOWN_BATCH_SIZE, longest
 from experiments.runs import values_after
 
 COLUMNS, PANEL = 3, (3.7, 3.2)
@@ -21,7 +21,8 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
     from matplotlib.figure import Figure
 
     rows = longest(rows)
-    panels = list(rows[rows["method"].isin(list(METHODS))].groupby(SETTING, sort=False))
+    rows = rows[(rows["batch_size"] == SHOWN_BATCH_SIZE) & rows["method"].isin(list(METHODS))]
+    panels = list(rows.groupby("problem", sort=False))
     if not panels:
         return
     n_rows = -(-len(panels) // COLUMNS)
@@ -29,8 +30,8 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
     columns = min(COLUMNS, len(panels))
     figure = Figure(figsize=(width * columns + 2.4, height * n_rows + 0.4), layout="constrained")
     all_axes = figure.subplots(n_rows, columns, squeeze=False).ravel()
-    for axes, ((problem, batch_size), runs) in zip(all_axes, panels, strict=False):
-        axes.set_title(f"{problem}, batches of {batch_size}", fontsize=10)
+    for axes, (problem, runs) in zip(all_axes, panels, strict=False):
+        axes.set_title(problem, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel("evaluations")
         for number, method in enumerate(METHODS):

@@ -8,12 +8,12 @@ import pandas as pd
 from experiments import markdown
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.problems import PROBLEMS, published
-from experiments.ours.general_rivals.report import checked, longest
+from experiments.ours.general_rivals.report import SHOWN_BATCH_SIZE, checked, longest
 from experiments.runs import values_after
 from experiments.statistics import standard_error
 
-EVALUATIONS, BATCH_SIZE = 400, 5
-"""Those of the runs that the table is about."""
+EVALUATIONS = 400
+"""Of the runs that the table is about."""
 LIBRARIES = [name for name in METHODS if name not in ("law-auto", "law-auto informed", "random", "local search")]
 
 
@@ -27,7 +27,7 @@ def overview(rows: pd.DataFrame) -> str:
     lines: list[list[str]] = []
     for name, about in PROBLEMS.items():
         of_problem = rows[rows["problem"] == name]
-        runs = checked(of_problem[of_problem["batch_size"] == BATCH_SIZE], EVALUATIONS)
+        runs = checked(of_problem[of_problem["batch_size"] == SHOWN_BATCH_SIZE], EVALUATIONS)
         values = {str(method): each.to_numpy(dtype=float) for method, each in runs.groupby("method")["value"]}
         if "law-auto" not in values:
             continue

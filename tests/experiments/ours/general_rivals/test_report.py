@@ -59,11 +59,15 @@ def test_a_page_without_rows_can_be_written(tmp_path):
     draw(empty, tmp_path / "none.png")
 
 
-def test_only_methods_with_runs_on_every_problem_are_ranked():
-    table, problems = ranks(ROWS, 100, 5)
+def test_methods_with_runs_on_every_problem_that_law_auto_played_are_ranked():
+    rows = pd.concat([ROWS, made_up(("slots:30", "random", 100, 0, "1:100"))])
+    mean_ranks, problems = ranks(rows, 100, 5)
     assert problems == ["line:20", "qap:kra30a"]
-    assert dict(table.itertuples(index=False)) == {"law-auto": 1.0, "random": 2.0}
-    assert ranks(ROWS, 200, 5)[0].empty
+    assert mean_ranks.to_dict() == {"law-auto": 1.0, "random": 2.0}
+    assert ranks(rows, 200, 5)[1] == []
+    table = report(rows).partition("## Mean ranks")[2].partition("\n## ")[0]
+    assert "In batches of 5, on line:20, qap:kra30a." in table
+    assert "| method | after 100 |\n| --- | --- |\n| law-auto | 1.00 |\n| random | 2.00 |\n" in table
 
 
 def test_a_longer_run_replaces_a_shorter_one_of_the_same_seed():
