@@ -148,6 +148,11 @@ class _Climbers:
         self.distances = landscape.distances(self.q)
         occupied = [start in excluded for start in starts]
         self.values = np.where(occupied, -np.inf, landscape.at(self.distances, landscape.posterior.prior_mean(starts)))
+        # The weights (m, 3, n) and the explained variances (2, m) that `_bounds` needs, of climbers that are `known`.
+        self._weights = np.zeros((len(self.q), 3, len(points)))
+        self._weights[:, 0, : len(landscape.posterior.X)] = landscape.posterior.mean_weights
+        self._explained = np.zeros((2, len(self.q)))
+        self._known = np.zeros(len(self.q), dtype=bool)
         # Running averages of where the exact variance lies between its bounds (0: lower, 1: upper), for the variance
         # and for the variance given the batch. They start in the middle.
         self._share = np.array([0.5, 0.5])
@@ -210,7 +215,7 @@ class _Climbers:
         values = np.where(self._constraints.allows_positions(Q), values, -np.inf)
         for (climber, q), value, distance in zip(together, values, distances, strict=True):
             if value > self.values[climber] + LEAST_GAIN and _permutation(q) not in self._excluded:
-                self.q[climber], self.values[climber], self.distances[climber] = q, value, distance
+                self._place(climber, q, value, distance)
 
     def step_if_any(self, climber: int) -> bool:
         """Make the best of all moves if it gains, and return whether it does: False certifies a local maximum.
@@ -241,26 +246,34 @@ class _Climbers:
 
     def _bounds(self, active: IntArray, which: IntArray) -> Bounds:
         """Return the mean, and bounds of the variances, after the moves `which` of the climbers `active`."""
-        landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
-        n, m = len(posterior.X), len(active)
-        V_data, V = landscape.whiten(self.distances[active])
-        weights = np.zeros((m, 3, len(landscape.points)))
-        weights[:, 0, :n] = posterior.mean_weights
-        weights[:, 1, :n] = posterior.unwhiten(V_data).T
-        weights[:, 2, landscape.gauged] = weights[:, 1] if given_batch is posterior else given_batch.unwhiten(V).T
+        posterior = self._landscape.posterior
+        self._know(active[~self._known[active]])
+        weights, explained = self._weights[active], self._explained[:, active]
         q = self.q[active]
         sums = self._moves.sums(q, self.distances[active], weights, posterior.covariance, which)
         prior = posterior.hyperparameters.signal_variance
         slack = 2.0 * (prior - posterior.covariance[self._moves.lengths(q, which)])
         variances = []
-        for V_part, weighted in ((V_data, sums[..., 1]), (V, sums[..., 2])):
-            high = prior + np.einsum("ij,ij->j", V_part, V_part)[:, None] - 2.0 * weighted
+        for own, weighted in zip(explained, (sums[..., 1], sums[..., 2]), strict=True):
+            high = prior + own[:, None] - 2.0 * weighted
             variances.append(np.clip([high - slack, high], posterior.least_variance, prior))
-        prior_mean = np.zeros((m, len(which)))
+        prior_mean = np.zeros((len(active), len(which)))
         if posterior.has_prior_mean:
             prior_mean[:] = [posterior.prior_mean(after) for after in self._moves.neighbours(q, which)]
         mean = posterior.hyperparameters.mean + sums[..., 0] + prior_mean
         return Bounds(mean, variances[0], variances[1], prior_mean)
+
+    def _know(self, climbers: IntArray) -> None:
+        """Compute the weights and the explained variances of climbers that have moved; O(n^2) each."""
+        if not len(climbers):
+            return
+        landscape, posterior, given_batch = self._landscape, self._landscape.posterior, self._landscape.given_batch
+        V_data, V = landscape.whiten(self.distances[climbers])
+        of_data = posterior.unwhiten(V_data).T
+        self._weights[climbers, 1, : len(posterior.X)] = of_data
+        self._weights[climbers, 2, landscape.gauged] = of_data if given_batch is posterior else given_batch.unwhiten(V).T
+        self._explained[:, climbers] = [np.einsum("ij,ij->j", each, each) for each in (V_data, V)]
+        self._known[climbers] = True
 
     def _value(self, bounds: Bounds, share: FloatArray) -> FloatArray:
         """Return the value of every move if its variances are at these shares of the way between their bounds."""
@@ -300,9 +313,11 @@ class _Climbers:
         return improving[:0]
 
     def _move(self, climber: int, move: int, value: float, distances: Int32Array) -> None:
-        self.q[climber] = self._moves.after(self.q[climber], move)
-        self.distances[climber] = distances
-        self.values[climber] = value
+        self._place(climber, self._moves.after(self.q[climber], move), value, distances)
+
+    def _place(self, climber: int, q: Int32Array, value: float, distances: Int32Array) -> None:
+        self.q[climber], self.values[climber], self.distances[climber] = q, value, distances
+        self._known[climber] = False
 
 
 def _permutation(q: Int32Array) -> IntArray:

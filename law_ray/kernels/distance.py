@@ -105,14 +105,6 @@ def largest_position_distance(n_items: int) -> int:
     return (n_items * n_items - n_items % 2) // 2
 
 
-def hamming_distances(positions1: Int32Array, positions2: Int32Array) -> Int32Array:
-    """Count the items that have another position; O(n m n_items)."""
-    distances = np.zeros((len(positions1), len(positions2)), np.int32)
-    for of_item1, of_item2 in zip(positions1.T, positions2.T, strict=True):
-        distances += of_item1[:, None] != of_item2
-    return distances
-
-
 def largest_hamming_distance(n_items: int) -> int:
     """Return N, the distance to a cyclic shift; a single item cannot move."""
     return n_items if n_items > 1 else 0
@@ -165,7 +157,7 @@ DISTANCES = {
     distance.name: distance
     for distance in (
         Distance("position", loops.position_distances, largest_position_distance, order=1),
-        Distance("hamming", hamming_distances, largest_hamming_distance, order=0),
+        Distance("hamming", loops.hamming_distances, largest_hamming_distance, order=0),
         Distance("precedence", discordant_pairs, n_pairs, order=1),
         Distance("adjacency", _neighbour_distances(True), _n_items, order=0),
         Distance("successor", _neighbour_distances(False), _n_items, order=0),

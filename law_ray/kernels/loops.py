@@ -25,6 +25,20 @@ def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
     return distances
 
 
+@compiled(parallel=True, fastmath=True)
+def hamming_distances(q: Int32Array, P: Int32Array) -> Int32Array:
+    """Count the items that have another position: (m, n), for q (m, n_items) and P (n, n_items); O(m n n_items)."""
+    m, n = len(q), len(P)
+    distances = np.empty((m, n), np.int32)
+    for i in prange(m):
+        for j in range(n):
+            distance = np.int32(0)
+            for item in range(P.shape[1]):
+                distance += np.int32(q[i, item] != P[j, item])
+            distances[i, j] = distance
+    return distances
+
+
 @njit(fastmath=True)
 def follows(change, n_items, undirected):  # type: ignore[no-untyped-def]
     """Say whether an item that is `change` positions after another one is its successor, or neighbour, on the cycle."""
