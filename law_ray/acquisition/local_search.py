@@ -271,7 +271,9 @@ class _Climbers:
         V_data, V = landscape.whiten(self.distances[climbers])
         of_data = posterior.unwhiten(V_data).T
         self._weights[climbers, 1, : len(posterior.X)] = of_data
-        self._weights[climbers, 2, landscape.gauged] = of_data if given_batch is posterior else given_batch.unwhiten(V).T
+        self._weights[climbers, 2, landscape.gauged] = (
+            of_data if given_batch is posterior else given_batch.unwhiten(V).T
+        )
         self._explained[:, climbers] = [np.einsum("ij,ij->j", each, each) for each in (V_data, V)]
         self._known[climbers] = True
 

@@ -198,7 +198,7 @@ class TourNeighbourhood(MixedNeighbourhood):
 
     def __init__(self, kernel: TourKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
         super().__init__(points.shape[1], moves)
-        self._kernel, self._images = kernel, kernel.images(points)
+        self._kernel, self._images = kernel, kernel.images(points).matrices
         self._known: dict[bytes, tuple[FloatArray, float]] = {}  # image and R(x, x) of climbers, by their positions
 
     def sums(

@@ -1,13 +1,14 @@
 """Local search by swaps for the largest value of an acquisition of the pairwise model.
 
-All swaps of an ordering are evaluated at once for all draws, exactly, by matrix products (`Ensemble.swap_changes`). So
-a climb takes the best swap at each step. `law_ray.acquisition.local_search` is the search on a Gaussian process.
+All swaps of an ordering are evaluated at once for all draws, exactly (`pairwise_moves`). So a climb takes the best swap
+at each step. `law_ray.acquisition.local_search` is the search on a Gaussian process.
 """
 
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from law_ray.acquisition.pairwise_moves import Swaps
 from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
@@ -35,7 +36,7 @@ def maximise(
 ) -> IntArray | None:
     """Return the free permutation (n_items,) of largest value among the ends of climbs, or None if all are excluded.
 
-    Cost of a step: O(n_draws n_items^3), and O(n_draws^2 n_items^2) for the variances.
+    Cost of a climb: O(n_draws n_items^3), and for each step O(n_draws^2 n_items^2), for the variances.
 
     Args:
         ensemble: The draws.
@@ -67,10 +68,10 @@ def _climb(
     """
     q = invert(start)
     i, j = ensemble.pairs
-    values = ensemble.values(q[None])[0]
+    values, swaps = ensemble.values(q[None])[0], Swaps(ensemble, q)
     height = -np.inf if start in excluded else float(value(*ensemble.moments(values[None]))[0])
     for _ in range(max_steps):
-        after = values + ensemble.swap_changes(q)
+        after = values + swaps.changes()
         heights = value(*ensemble.moments(after))
         heights[~constraints.swaps(q[None], i, j)[0]] = -np.inf
         for swap in np.argsort(-heights)[:N_TRIED]:
@@ -80,6 +81,7 @@ def _climb(
             moved[[i[swap], j[swap]]] = moved[[j[swap], i[swap]]]
             if invert(moved) not in excluded:
                 q, values, height = moved, after[swap], float(heights[swap])
+                swaps.make(int(i[swap]), int(j[swap]))
                 break
         else:
             break

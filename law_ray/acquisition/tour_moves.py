@@ -78,7 +78,7 @@ def moved_sums(
 
     Args:
         x: (m, n_items) permutations of the climbers.
-        images: (n_items^2, n) T M T / sqrt(R) of the points.
+        images: (n_items^2, >= n) T M T / sqrt(R) of the points; further columns have no meaning.
         similarities: (m, n) C of the climbers to the points.
         own_images: (m, n_items, n_items) T M_x T of the climbers.
         own: (m,) R(x, x) of the climbers.
@@ -90,7 +90,7 @@ def moved_sums(
     Returns:
         (m, n_moves, n_weights).
     """
-    m, n_moves, n, n_weights = len(x), len(moves), images.shape[1], weights.shape[1]
+    m, n_moves, n, n_weights = len(x), len(moves), similarities.shape[1], weights.shape[1]
     sums = np.empty((m, n_moves, n_weights))
     for task in prange(m * n_moves):
         climber = task // n_moves
@@ -142,7 +142,7 @@ def moved_similarities(
 
     `moved_sums` describes the other arguments.
     """
-    moved = np.empty((len(climber), images.shape[1]))
+    moved = np.empty((len(climber), similarities.shape[1]))
     for r in prange(len(climber)):
         c = climber[r]
         similarities_after(moved[r], x[c], images, similarities[c], own_images[c], own[c], alike, moves[r])

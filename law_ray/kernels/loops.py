@@ -10,6 +10,9 @@ from numba import njit, prange
 from law_ray.typing import FloatArray, Int32Array, IntArray
 from law_ray.utils.compiled import compiled
 
+TOGETHER = 8
+"""Tours whose images are written at once: so many numbers fill a line of the cache."""
+
 
 @compiled(parallel=True, fastmath=True)
 def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
@@ -93,13 +96,44 @@ def own(x: Int32Array, alike: FloatArray) -> FloatArray:
 
 
 @compiled(parallel=True, fastmath=True)
-def gathered(images: FloatArray, entries: Int32Array) -> FloatArray:
-    """Return, for each row of `entries` (m, n_entries), the sum of these rows of `images` (n_items^2, n): (m, n)."""
-    sums = np.zeros((len(entries), images.shape[1]))
+def add_images(
+    images: FloatArray, own: FloatArray, first: int, alike: FloatArray, before: Int32Array, after: Int32Array
+) -> None:
+    """Write T M_x T / sqrt(R(x, x)) and R(x, x) of some tours; O(n_items^3) each.
+
+    Args:
+        images: (n_items^2, n), changed in the columns from `first` on.
+        own: (n,), changed in the same places.
+        first: Where the first tour goes.
+        alike: (n_items, n_items) T.
+        before: (m, n_items) the item before each item.
+        after: (m, n_items) the item after each item.
+    """
+    m, n_items = before.shape
+    n_blocks = (m + TOGETHER - 1) // TOGETHER
+    for block in prange(n_blocks):
+        begin, end = block * TOGETHER, min((block + 1) * TOGETHER, m)
+        found = np.empty((end - begin, n_items * n_items))
+        for i in range(begin, end):
+            image = np.dot(_neighbours_alike(alike, before[i], after[i]).T, alike)
+            total = 0.0
+            for a in range(n_items):
+                total += image[a, before[i, a]] + image[a, after[i, a]]
+            own[first + i] = total
+            found[i - begin] = image.ravel() / np.sqrt(total)
+        for row in range(n_items * n_items):
+            for i in range(begin, end):
+                images[row, first + i] = found[i - begin, row]
+
+
+@compiled(parallel=True, fastmath=True)
+def gathered(images: FloatArray, entries: Int32Array, n: int) -> FloatArray:
+    """Return, for each row of `entries` (m, n_entries), the sum of these rows of `images` (n_items^2, >= n): (m, n)."""
+    sums = np.zeros((len(entries), n))
     for i in prange(len(entries)):
         for e in range(entries.shape[1]):
             row = entries[i, e]
-            for t in range(images.shape[1]):
+            for t in range(n):
                 sums[i, t] += images[row, t]
     return sums
 

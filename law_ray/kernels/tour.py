@@ -14,12 +14,15 @@ each, are 150 parameters.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from law_ray.kernels import loops
 from law_ray.typing import FloatArray, Int32Array, IntArray
+
+ROOM = 64
+"""Points that can be added to others without copying their images, of which 40,000 numbers each have 200 items."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,24 @@ class Polynomial:
         return similarities * (self.weights[0] + self.weights[1] * similarities)
 
 
+class Images(NamedTuple):
+    """The images of some points, in arrays with room for more."""
+
+    points: Int32Array
+    """(n, n_items) positions"""
+    matrices: FloatArray
+    """(n_items^2, >= n) T M_x T / sqrt(R(x, x)); columns after the first n have no meaning"""
+    own: FloatArray
+    """(>= n,) R(x, x)"""
+
+
 class TourKernel:
     """The similarity C for some vectors (n_items, n_dimensions), in the place of other kernels' distances."""
 
     def __init__(self, vectors: FloatArray) -> None:
         self.alike = alike(vectors)
-        self._known: tuple[Int32Array, FloatArray] | None = None  # the last points, and their images
+        n_items = len(vectors)
+        self._last = Images(np.empty((0, n_items), np.int32), np.empty((n_items**2, 0)), np.empty(0))
 
     def distances(self, q: Int32Array, P: Int32Array) -> FloatArray:
         """Return the similarities C (m, n) of positions q (m, n_items) to P (n, n_items).
@@ -80,31 +95,43 @@ class TourKernel:
         Cost O(m n n_items), and O(n_items^3) for each image: those of q or P, whichever are fewer. The images of P are
         not recomputed where P are the points of the last call.
         """
-        if len(q) >= len(P) or (self._known is not None and self._known[0] is P):
-            return loops.gathered(self.images(P), joins(q)) / np.sqrt(self.own(q))[:, None]
-        gathered = loops.gathered(self._normalized(q), joins(P)) / np.sqrt(self.own(P))[:, None]
-        return np.ascontiguousarray(gathered.T)
+        if len(q) < len(P) and P is not self._last.points:
+            return np.ascontiguousarray(self._similarities(P, self._computed(q)).T)
+        return self._similarities(q, self.images(P))
 
-    def images(self, P: Int32Array) -> FloatArray:
-        """Return T M_x T / sqrt(R(x, x)) of every point, (n_items^2, n).
+    def _similarities(self, q: Int32Array, images: Images) -> FloatArray:
+        own = images.own[: len(q)] if q is images.points else self.own(q)
+        return loops.gathered(images.matrices, joins(q), len(images.points)) / np.sqrt(own)[:, None]
 
-        The images of the last points are kept. Where P begins with these points, only the others are computed.
+    def images(self, P: Int32Array) -> Images:
+        """Return the images of every point.
+
+        Those of the last points are kept. Where P begins with these points, only the others are computed.
         """
-        points, images = self._known or (P[:0], np.empty((P.shape[1] ** 2, 0)))
-        if points is not P:
-            if not np.array_equal(points, P):
-                same = len(points) if np.array_equal(points, P[: len(points)]) else 0
-                images = np.concatenate([images[:, :same], self._normalized(P[same:])], axis=1)
-            self._known = P, images
+        last = self._last
+        if last.points is not P:
+            n_known = len(last.points)
+            begins = np.array_equal(last.points, P[:n_known])
+            self._last = self._computed(P, last if begins else None)
+        return self._last
+
+    def _computed(self, P: Int32Array, known: Images | None = None) -> Images:
+        """Return the images of P, of which the first may be known; those are not copied while there is room."""
+        n, first = len(P), 0 if known is None else len(known.points)
+        if known is not None and n <= len(known.own):
+            images = Images(P, known.matrices, known.own)
+        else:
+            room = n + (ROOM if first else 0)
+            images = Images(P, np.empty((P.shape[1] ** 2, room)), np.empty(room))
+            if known is not None:
+                images.matrices[:, :first], images.own[:first] = known.matrices[:, :first], known.own[:first]
+        before, after = (items.astype(np.int32) for items in neighbours(P[first:]))
+        loops.add_images(images.matrices, images.own, first, self.alike, before, after)
         return images
 
     def own(self, q: Int32Array) -> FloatArray:
         """Return R(x, x), (m,); O(n_items^2) each."""
         return loops.own(np.argsort(q, axis=1).astype(np.int32), self.alike)
-
-    def _normalized(self, q: Int32Array) -> FloatArray:
-        flat = images(self.alike, q).reshape(len(q), q.shape[1] ** 2)
-        return np.ascontiguousarray((flat / np.sqrt(self.own(q))[:, None]).T)
 
 
 def alike(vectors: FloatArray) -> FloatArray:

@@ -60,23 +60,6 @@ class Ensemble:
         products = [D[q[:, i], q[:, j]] @ F[i, j] for F, D in zip(self.items, self.places, strict=True)]
         return np.column_stack(products) + self.constants
 
-    def swap_changes(self, q: IntArray | Int32Array) -> FloatArray:
-        """Return how each draw changes when the items of each of `pairs` change places, (n_pairs, n_draws).
-
-        With E[i, j] = D[q_i, q_j] and M = F E, a swap of i and j changes f by
-        M[i, j] + M[j, i] - M[i, i] - M[j, j] + 2 F[i, j] E[i, j]. Cost O(n_draws n_items^3), by matrix products.
-
-        Args:
-            q: (n_items,) positions.
-        """
-        placed = self.places[:, q[:, None], q]
-        products = np.matmul(self.items, placed)
-        own = np.einsum("sii->si", products)
-        i, j = self.pairs
-        changes = products[:, i, j] + products[:, j, i] - own[:, i] - own[:, j]
-        changes += 2.0 * self.items[:, i, j] * placed[:, i, j]
-        return changes.T
-
     def moments(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the variance with noise, each (m,), of points with these `values` (m, n_draws)."""
         mean = values.mean(axis=1)

@@ -26,13 +26,26 @@ def test_similarities_are_those_of_the_formula_whichever_are_fewer(n_items):
 
 
 def test_images_are_kept_for_the_last_points_and_for_points_that_begin_with_them():
-    h, few, many = case()
+    h, _, many = case()
     points = positions_of(many)
     kernel, fresh = h.kernel, h.kernel.images(points)
-    for part in (points[:3], points[:5], points, points):
-        np.testing.assert_allclose(kernel.images(part), fresh[:, : len(part)], atol=1e-14)
+    for part in (points[:3], points[:5], points, points, points[::-1].copy(), points[:7]):
+        images, expected = kernel.images(part), h.kernel.images(part)
+        assert (images.points == part).all()
+        np.testing.assert_allclose(images.matrices[:, : len(part)], expected.matrices[:, : len(part)], atol=1e-14)
+        np.testing.assert_allclose(images.own[: len(part)], kernel.own(part), rtol=1e-13)
     assert kernel.images(points) is kernel.images(points)
-    np.testing.assert_allclose(kernel.images(points[::-1].copy()), fresh[:, ::-1], atol=1e-14)
+    assert kernel.images(np.concatenate([points, points[:2]])).matrices is not fresh.matrices
+
+
+def test_points_that_are_added_to_others_do_not_change_the_images_of_those():
+    h, few, many = case()
+    kernel, points = h.kernel, positions_of(many)
+    for part in (points[:3], points[:4], points[:6]):  # the last two share memory
+        images = kernel.images(part)
+    other = kernel.images(np.concatenate([points[:4], points[7:]]))
+    assert other.matrices is not images.matrices
+    np.testing.assert_allclose(images.matrices[:, :6], h.kernel.images(points[:6]).matrices, atol=1e-14)
     kernel.images(points)
     expected = similarities(h, few, many)
     np.testing.assert_allclose(kernel.distances(positions_of(few), points), expected, atol=1e-12)

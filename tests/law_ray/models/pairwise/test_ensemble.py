@@ -17,15 +17,6 @@ def test_values_are_the_sums_over_pairs(ensemble):
     np.testing.assert_allclose(ensemble.values(invert(X)), expected)
 
 
-def test_swap_changes_are_differences_of_values(ensemble):
-    for q in invert(sample(7, 5, np.random.default_rng(2))):
-        before, changes = ensemble.values(q[None])[0], ensemble.swap_changes(q)
-        for number, (i, j) in enumerate(zip(*ensemble.pairs, strict=True)):
-            moved = q.copy()
-            moved[[i, j]] = moved[[j, i]]
-            np.testing.assert_allclose(before + changes[number], ensemble.values(moved[None])[0], atol=1e-9)
-
-
 def covariance(values, others):
     """Return the sample covariance of the draws between points, with the weight 1 / n_draws."""
     return (
