@@ -229,9 +229,13 @@ class _Climbers:
         upper = np.where(allowed, np.max(corners, axis=0)[0], -np.inf) + LEAST_GAIN
         order = np.argsort(-upper, kind="stable")
         order = order[upper[order] > self.values[climber] + LEAST_GAIN]
+        likely = np.argsort(-self._value(bounds, self._share)[0][order], kind="stable")[: 4 * N_PROMISING]
+        order = np.concatenate(
+            [order[likely], np.delete(order, likely)]
+        )  # a large value first, and fewer can exceed it
         best: tuple[float, int, Int32Array] | None = None
         size = 4 * N_PROMISING
-        while len(order) and (best is None or upper[order[0]] > best[0]):
+        while len(order):
             chunk, order = order[:size], order[size:]
             distances, values = self._evaluate(
                 np.full(len(chunk), climber), chunk, bounds, np.zeros(len(chunk), np.int64), chunk
@@ -239,6 +243,8 @@ class _Climbers:
             for step in self._gaining(climber, chunk, values)[:1]:
                 if best is None or values[step] > best[0]:
                     best = (float(values[step]), int(chunk[step]), distances[step])
+            if best is not None:
+                order = order[upper[order] > best[0]]
             size *= 2
         if best is not None:
             self._move(climber, best[1], best[0], best[2])

@@ -55,15 +55,14 @@ def neighbour_distances(q: Int32Array, P: Int32Array, undirected: bool) -> Int32
     Shape (m, n), for q (m, n_items) and P (n, n_items); O(m n n_items).
     """
     m, n, n_items = len(q), len(P), P.shape[1]
-    distances = np.empty((m, n), np.int32)
+    P_T = P.T.copy()  # so that the inner loop goes over the points, which processors vectorize
+    distances = np.full((m, n), n_items, np.int32)
     for i in prange(m):
         x = np.argsort(q[i])
-        for j in range(n):
-            shared = np.int32(0)
-            for k in range(n_items):
-                after = x[k + 1] if k + 1 < n_items else x[0]
-                shared += np.int32(follows(P[j, after] - P[j, x[k]], n_items, undirected))
-            distances[i, j] = n_items - shared
+        for k in range(n_items):
+            item, after = x[k], x[(k + 1) % n_items]
+            for j in range(n):
+                distances[i, j] -= np.int32(follows(P_T[after, j] - P_T[item, j], n_items, undirected))
     return distances
 
 
