@@ -7,16 +7,18 @@ import click
 
 from experiments import RESULTS
 from experiments.machine import machine
-from experiments.ours.speed import choosing, devices, rest
+from experiments.ours.speed import choosing, devices, growing, rest
 from law_ray.utils import threads
 
 PAGE = RESULTS / "speed.md"
+BEGIN = "# Speed\n\nRegenerate with `python -m experiments.ours.speed`, or one part with `--part`.\n"
 PARTS: dict[str, Callable[[], str]] = {
     "batches": choosing.batches,
     "asks": choosing.asks_in_a_run,
     "devices": devices.seconds_by_device,
     "against-plain": choosing.against_plain,
     "growth": choosing.growth,
+    "growth-in-a-run": growing.growth_in_a_run,
     "fits": rest.fits,
     "evaluations": rest.evaluations,
     "overhead": rest.overhead,
@@ -32,14 +34,17 @@ PARTS: dict[str, Callable[[], str]] = {
 def main(n_threads: int, names: tuple[str, ...]) -> None:
     """Measure parts of the page, print their tables and put them in the page; the other parts stay."""
     threads.limit(n_threads)
-    begin = "# Speed\n\nRegenerate with `python -m experiments.ours.speed`, or one part with `--part`.\n"
-    measured = {}
     for name in names:
         title, rest_of_part = PARTS[name]().split("\n", 1)
-        measured[title] = f"{title}\n\n{machine(n_threads)}\n{rest_of_part}"
-    earlier = PAGE.read_text(encoding="utf-8").split("\n## ")[1:] if PAGE.exists() else []
-    parts = {part.split("\n", 1)[0]: part for part in (f"## {each}" for each in earlier)}
-    PAGE.write_text("\n".join([begin, *(part.rstrip() + "\n" for part in {**parts, **measured}.values())]))
+        put(title.removeprefix("## "), f"\n{machine(n_threads)}\n{rest_of_part}")
+
+
+def put(title: str, text: str) -> None:
+    """Put a section in the page, in the place of the one with this title."""
+    before = PAGE.read_text(encoding="utf-8").split("\n## ")[1:] if PAGE.exists() else []
+    sections = dict(section.split("\n", 1) for section in before) | {title: text}
+    parts = [f"## {name}\n{section.rstrip()}\n" for name, section in sections.items()]
+    PAGE.write_text("\n".join([BEGIN, *parts]), encoding="utf-8")
 
 
 if __name__ == "__main__":
