@@ -41,7 +41,7 @@ TRUTH = "true-network"
 METHODS: dict[str, Method] = {
     TRUTH: Method("truth"),
     **{f"law-{score}": Method("law", score) for score in SCORES},
-    **{f"greedy-{score}": Method("greedy", score) for score in decomposable.SCORES},
+    **{f"greedy-{score}": Method("greedy", score) for score in ("nml", *decomposable.SCORES)},
     **_others(
         "experiments.ours.other_learners",
         ("hc-bic", "ges-bic", "boss-bdeu", "grasp-bdeu"),

@@ -19,9 +19,6 @@ from objectives.nml.data.networks import sample_network
 from objectives.nml.data.tables import Table
 from objectives.nml.graphs.structure import structural_hamming_distance
 from objectives.nml.scores.contingency import configurations, parents_of
-from objectives.nml.scores.decomposable import SCORES
-from objectives.nml.search.greedy import greedy_orderings
-from objectives.nml.search.grow_shrink import GrowShrink
 
 FRESH_ROWS = 10_000
 FRESH_SEED = 1_000_000
@@ -101,10 +98,9 @@ def found(effort: Effort, run: Run, table: Table) -> Learned | None:
 
 
 def greedy(table: Table, score: str) -> BoolArray:
-    """Return the best network of the greedy search on a decomposable score."""
-    parent_sets = GrowShrink(SCORES[score](table.codes, table.cardinalities))
-    orderings, _ = greedy_orderings(parent_sets, 1, generator(0, "greedy", 0))
-    return parent_sets.dag(orderings[0])
+    """Return the best network of the greedy search on a decomposable score, or on the one that guides "nml"."""
+    objective = NML(table, score)
+    return objective.dag(objective.starts(1, generator(0, "greedy", 0))[0])
 
 
 def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:

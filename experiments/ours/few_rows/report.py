@@ -24,8 +24,9 @@ def report(rows: pd.DataFrame, evals: int) -> str:
         "# Networks from few rows\n",
         f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.ours.few_rows`.\n",
         f"Means over the data sets +- their standard errors. law-SCORE: law_ray after {evals} evaluations with that "
-        "score; greedy-SCORE: its greedy search alone. total: -max log-likelihood + NML regret, minus that of "
-        f"{OURS} on the same data, in nats. SHD: structural Hamming distance of the equivalence classes from the "
+        "score; greedy-SCORE: its greedy search alone, for nml on the decomposable score that guides it. total: -max "
+        f"log-likelihood + NML regret, minus that of {OURS} on the same data, in nats. SHD: structural Hamming "
+        "distance of the equivalence classes from the "
         f"true network, the sum of its skeleton and orientation parts. held-out: log-likelihood of {PER:,} fresh "
         f"rows, by the mean of {FRESH_ROWS:,}, minus that of {OURS}, in nats. seconds: processor time of our methods, "
         "wall time of others.\n",

@@ -22,8 +22,10 @@ from objectives.nml.regret import importance
 from objectives.nml.regret.estimators import nml_regret
 from objectives.nml.scores import decomposable
 from objectives.nml.scores.contingency import max_log_likelihood
+from objectives.nml.scores.decomposable import QuotientNML
 from objectives.nml.scores.multinomial import multinomial_regret
 from objectives.nml.search.confidence import WITHIN, edge_probabilities
+from objectives.nml.search.greedy import greedy_orderings
 from objectives.nml.search.grow_shrink import GrowShrink
 from objectives.nml.search.pc_stable import skeleton
 from tests.oracles.graphs import FRAME
@@ -118,7 +120,7 @@ def test_keys_of_factorised_nml_distinguish_equivalent_dags() -> None:
 
 def test_with_a_skeleton_the_prior_mean_is_the_decomposable_score() -> None:
     orderings = permutations(PAPER, 5, 2)
-    guide = decomposable.SCORES["qnml"](TABLE.codes, TABLE.cardinalities)
+    guide = QuotientNML(TABLE.codes, TABLE.cardinalities)
     expected = [guide.dag(PAPER.dag(permutation)) for permutation in orderings]
     np.testing.assert_allclose(PAPER.prior_mean(orderings), expected, rtol=1e-12)
     again = cloudpickle.loads(cloudpickle.dumps(PAPER))
@@ -161,6 +163,20 @@ def test_starts_are_better_than_random_orderings_and_of_different_classes(edges:
     assert found <= min(objective(permutation, rng()) for permutation in permutations(objective, 200, 2)) + 1e-6
 
 
+def test_parents_are_chosen_by_quotient_nml_whose_regret_counts_as_much_as_that_of_nml() -> None:
+    """So the starts have lower totals than those by quotient NML itself, which has too many edges."""
+    few = sample_network("sachs", 200, 0)
+    objective, plain = NML(few), GrowShrink(QuotientNML(few.codes, few.cardinalities))
+    guide = GrowShrink(QuotientNML(few.codes, few.cardinalities, 1.1))
+    for permutation in permutations(objective, 20, 5):
+        np.testing.assert_array_equal(objective.dag(permutation), guide.dag(permutation))
+    by_plain = plain.dag(greedy_orderings(plain, 1, rng())[0][0])
+    by_guide = objective.dag(objective.starts(1, rng())[0])
+    assert by_guide.sum() < by_plain.sum()
+    totals = [objective.parts_of(dag, rng())["total"] for dag in (by_guide, by_plain)]
+    assert totals[0] < totals[1] - 1.0  # nats; the standard errors are 0.1
+
+
 def out_of_reach(*_: object) -> None:
     raise importance.OutOfReachError("the regret would take 3 GB")
 
@@ -173,10 +189,11 @@ def test_where_the_regret_is_out_of_reach_an_upper_estimate_by_quotient_nml_is_n
     accurate = SACHS.explain(permutation, rng(1))
     monkeypatch.setattr(importance, "_refuse_hopeless", out_of_reach)
     found = SACHS.explain(permutation, rng(1))
-    guide = decomposable.SCORES["qnml"](TABLE.codes, TABLE.cardinalities).dag(dag) - found["neg_log_likelihood"]
+    guide = QuotientNML(TABLE.codes, TABLE.cardinalities).dag(dag) - found["neg_log_likelihood"]
     assert (accurate["regret_by"], found["regret_by"]) == ("importance", "qnml")
     assert found["neg_log_likelihood"] == accurate["neg_log_likelihood"]
     assert found["regret"] == pytest.approx(1.15 * guide)
+    assert found["standard_error"] == pytest.approx(0.04 * guide)
     assert found["total"] == pytest.approx(found["neg_log_likelihood"] + found["regret"])
     assert found["regret"] > accurate["regret"]
     assert found["regret"] - accurate["regret"] < 4 * found["standard_error"]

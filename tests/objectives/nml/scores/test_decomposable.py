@@ -82,6 +82,7 @@ def test_fnml_and_qnml_add_their_regrets_to_the_log_likelihood() -> None:
     assert FactorisedNML(codes, r).dag(dag) == pytest.approx(fit + roots + factors, abs=1e-9)
     quotient = multinomial_regret(140, 50) - multinomial_regret(35, 50)
     assert QuotientNML(codes, r).dag(dag) == pytest.approx(fit + roots + quotient, abs=1e-9)
+    assert QuotientNML(codes, r, 1.25).dag(dag) == pytest.approx(fit + 1.25 * (roots + quotient), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -118,7 +119,8 @@ def test_huge_families_are_the_limits_of_many_configurations() -> None:
 
     assert FactorisedNML(codes, r).family(0, many) == pytest.approx(FactorisedNML(codes, r).family(0, (1, 2)))
     assert BIC(codes, r).family(0, many) == pytest.approx(fit + math.log(n_rows) * q)
-    assert QuotientNML(codes, r).family(0, many) == pytest.approx(fit + n_rows * math.log(3))
+    for factor in (1.0, 1.25):
+        assert QuotientNML(codes, r, factor).family(0, many) == pytest.approx(fit + factor * n_rows * math.log(3))
     # Gamma(a + n) / Gamma(a) is a Gamma(n) for small a
     gammas = sum(map(math.lgamma, n_ij)) - sum(map(math.lgamma, counts))
     limit = gammas - len(n_ij) * math.log(q) + len(counts) * math.log(3 * q)
