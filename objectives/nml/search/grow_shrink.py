@@ -6,6 +6,7 @@ bit v stands for variable v.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,25 +63,59 @@ class GrowShrink:
         self._bits = [1 << variable for variable in range(p)]
         self._required = [_bitmask(required[:, child]) for child in range(p)]
         self._allowed = [_bitmask(~forbidden[:, child]) & ~self._bits[child] for child in range(p)]
-        # For each child: by parent set the bits that lower the cost, best first; by the set after growth the result.
-        self._additions: list[dict[int, tuple[int, ...]]] = [{} for _ in range(p)]
+        # For each child: by parent set the bits that lower the cost, best first, and their union; by the set after
+        # growth the result.
+        self._additions: list[dict[int, tuple[tuple[int, ...], int]]] = [{} for _ in range(p)]
         self._shrunk: list[dict[int, ParentSet]] = [{} for _ in range(p)]
 
     def parents(self, child: int, predecessors: int) -> ParentSet:
         """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
+        return self._after_growth(child, self._grow(child, predecessors)[0])
+
+    def costs_along(self, child: int, order: Sequence[int]) -> list[float]:
+        """Return the cost of `child` after none, one, two, ... of the other variables in an order; len(order) + 1.
+
+        Only a variable that may have changed the growth so far makes the set of parents grow again.
+        """
+        predecessors = 0
+        grown, deciding = self._grow(child, 0)
+        costs = [self._after_growth(child, grown).cost]
+        for other in order:
+            predecessors |= self._bits[other]
+            if self._bits[other] & deciding:
+                grown, deciding = self._grow(child, predecessors)
+                costs.append(self._after_growth(child, grown).cost)
+            else:
+                costs.append(costs[-1])
+        return costs
+
+    def gain(self, child: int, predecessors: int, bit: int) -> float:
+        """Return by how much the cost of `child` falls, in nats, when the variable of `bit` joins its predecessors."""
+        grown, _ = self._grow(child, predecessors | bit)
+        if not grown & bit:  # then growth without it takes the same steps
+            return 0.0
+        return self.parents(child, predecessors).cost - self._after_growth(child, grown).cost
+
+    def _grow(self, child: int, predecessors: int) -> tuple[int, int]:
+        """Return the set at the end of growth, and the variables that can have decided it: no other one matters."""
         additions = self._additions[child]
         grown = self._required[child] & predecessors
-        growing = True
-        while growing:
-            bits = additions.get(grown)
-            if bits is None:
-                bits = additions[grown] = self._improving(child, grown)
-            growing = False
+        deciding = self._required[child]
+        while True:
+            found = additions.get(grown)
+            if found is None:
+                bits = self._improving(child, grown)
+                found = additions[grown] = bits, sum(bits)
+            bits, together = found
+            deciding |= together
+            if not predecessors & together:
+                return grown, deciding
             for bit in bits:
                 if predecessors & bit:
                     grown |= bit
-                    growing = True
                     break
+
+    def _after_growth(self, child: int, grown: int) -> ParentSet:
         found = self._shrunk[child].get(grown)
         if found is None:
             found = self._shrunk[child][grown] = self._shrink(child, grown)

@@ -52,6 +52,33 @@ def plain_parents(
     return tuple(sorted(parents))
 
 
+@pytest.mark.parametrize("max_parents", [None, 2])
+@pytest.mark.parametrize("n_required", [0, 8])
+def test_costs_along_an_order_and_gains_of_one_more_predecessor_are_those_of_the_parents(
+    n_required: int, max_parents: int | None
+) -> None:
+    p = 9
+    codes, r, _ = network_codes(150, p, 3)
+    rng = np.random.default_rng(4)
+    required = np.zeros((p, p), dtype=bool)
+    required[rng.integers(p, size=n_required), rng.integers(p, size=n_required)] = True
+    required &= ~np.eye(p, dtype=bool)
+    required[:, required.sum(axis=0) > 2] = False
+    parent_sets, plain = (GrowShrink(BDeu(codes, r), required=required, max_parents=max_parents) for _ in range(2))
+    changes = 0
+    for _ in range(100):
+        child, *others = rng.permutation(p).tolist()
+        sets = [sum(1 << v for v in others[:k]) for k in range(p)]
+        costs = [plain.parents(child, each).cost for each in sets]
+        assert parent_sets.costs_along(child, others) == costs
+        assert parent_sets.parents(child, sets[-1]) == plain.parents(child, sets[-1])
+        for k, other in enumerate(others):
+            gain = parent_sets.gain(child, sets[k], 1 << other)
+            assert gain == costs[k] - costs[k + 1]
+            changes += gain != 0.0
+    assert 100 < changes < 700
+
+
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("max_parents", [None, 2])
 def test_parents_are_those_of_a_plain_recomputation(name: str, max_parents: int | None) -> None:
