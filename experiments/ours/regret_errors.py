@@ -32,7 +32,7 @@ FILE = RESULTS / "regret_errors.csv"
 ALL = (*NETWORKS, *LARGER)
 DATA_SEED = 0
 MOST_SCATTER = 1.5
-"""Scatter over the standard error beyond which a line is marked. Of 8 repeats chance alone exceeds it in one of 50."""
+"""Scatter over the standard error beyond which a line is marked. Of 8 repeats chance alone exceeds it in one of 36."""
 COLUMNS = (
     *("network", "n_rows", "ordering", "edges", "repeats"),
     *("regret", "scatter", "standard_error", "least_effective", "bias", "seconds"),
@@ -132,7 +132,7 @@ mean square. Effective samples: the fewest of the estimates. Bias: the mean of t
 mean of their exponentials, which has no bias. Seconds: processor time of one estimate, on one thread.
 
 Over all {n} networks the scatter is {whole:.2f} times the standard error, in the root mean square. Lines with more than
-{most} times are marked: by chance alone that is one line in fifty.
+{most} times are marked: by chance alone that is one line in 36.
 
 """
 
