@@ -34,6 +34,10 @@ def report(rows: pd.DataFrame, evals: int) -> str:
         "A setting is a network and a number of rows. A method is best or tied if no other method's mean is better by "
         f"more than the standard error of their paired differences. {TRUTH} does not count.\n",
         summary(rows),
+        "## By the number of rows\n",
+        f"Differences from {OURS} on the same data, averaged over the networks: total in nats, SHD, and the "
+        f"log-likelihood of {PER:,} fresh rows in nats. Only networks that {OURS} and the method both learned count.\n",
+        by_rows(rows),
         *(section(name, of_network) for name, of_network in rows.groupby("network", sort=False)),
     ]
     return "\n".join(parts)
@@ -49,6 +53,24 @@ def summary(rows: pd.DataFrame) -> str:
         if method in settings.index
     ]
     return markdown.table(["method", "settings", "best or tied: total", "SHD", "held-out"], lines)
+
+
+def by_rows(rows: pd.DataFrame) -> str:
+    """Return a Markdown table: how each method differs from OURS, by measure and number of rows."""
+    measures = {"total": "total", "SHD": "shd_total", "held-out": "held_out"}
+    ours = rows[rows["method"] == OURS].set_index([*KEYS, "seed"])
+    sizes = sorted(rows["n_rows"].unique())
+    lines = []
+    for method in METHODS:
+        own = rows[rows["method"] == method].set_index([*KEYS, "seed"])
+        if method == OURS or own.empty:
+            continue
+        cells = []
+        for column in measures.values():
+            means = (own[column] - ours[column]).dropna().groupby(KEYS).mean().groupby("n_rows").mean()
+            cells += [f"{means[size]:+.1f}" if size in means.index else "" for size in sizes]
+        lines.append([method, *cells])
+    return markdown.table(["method", *(f"{name}, {size}" for name in measures for size in sizes)], lines)
 
 
 def best_or_tied(rows: pd.DataFrame, measure: str) -> list[set[str]]:

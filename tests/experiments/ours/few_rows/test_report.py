@@ -1,8 +1,12 @@
 import numpy as np
 import pandas as pd
+import pytest
 
+from experiments import RESULTS
 from experiments.ours.few_rows.playing import COLUMNS
-from experiments.ours.few_rows.report import best_or_tied, report, section, summary
+from experiments.ours.few_rows.report import best_or_tied, by_rows, report, section, summary
+from experiments.tasks import read
+from tests.experiments.committed import check_committed
 
 
 def rows_of(totals: dict[str, list[float]], n_rows: int = 100, error: float = 0.01) -> pd.DataFrame:
@@ -47,3 +51,19 @@ def test_the_page_counts_settings_and_shows_differences_from_law_nml() -> None:
     assert text.index("| 100 | true-network") < text.index("| 100 | law-nml")
     page = report(both, 100)
     assert summary(both) in page and text in page
+
+
+def test_differences_by_rows_are_means_over_networks_of_those_on_the_same_data() -> None:
+    one = rows_of({"law-nml": [5.0, 6.0], "law-bic": [7.0, 8.5], "greedy-bic": [6.0]})
+    other = rows_of({"law-nml": [1.0], "law-bic": [2.0]}).assign(network="other")
+    more = rows_of({"law-nml": [5.0], "law-bic": [4.0]}, n_rows=200)
+    lines = by_rows(pd.concat([one, other, more])).splitlines()
+    assert lines[0].startswith("| method | total, 100 | total, 200 | SHD, 100 | SHD, 200 | held-out, 100 |")
+    assert "| law-bic | +1.6 | -1.0 | +1.6 | -1.0 | -1.6 | +1.0 |" in lines
+    assert "| greedy-bic | +1.0 |  | +1.0 |  | -1.0 |  |" in lines
+    assert len(lines) == 4
+
+
+@pytest.mark.skipif(not (RESULTS / "few_rows.csv").exists(), reason="not played yet")
+def test_the_committed_report_is_that_of_the_committed_rows() -> None:
+    check_committed("few_rows", report(read(RESULTS / "few_rows.csv", COLUMNS), 100))
