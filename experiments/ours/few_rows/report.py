@@ -34,6 +34,9 @@ def report(rows: pd.DataFrame, evals: int) -> str:
         "A setting is a network and a number of rows. A method is best or tied if no other method's mean is better by "
         f"more than the standard error of their paired differences. {TRUTH} does not count.\n",
         summary(rows),
+        f"## Where {OURS} is not the nearest to the truth\n",
+        "The methods that are best or tied in SHD there.\n",
+        nearer(rows),
         "## By the number of rows\n",
         f"Differences from {OURS} on the same data, averaged over the networks: total in nats, SHD, and the "
         f"log-likelihood of {PER:,} fresh rows in nats. Only networks that {OURS} and the method both learned count.\n",
@@ -53,6 +56,24 @@ def summary(rows: pd.DataFrame) -> str:
         if method in settings.index
     ]
     return markdown.table(["method", "settings", "best or tied: total", "SHD", "held-out"], lines)
+
+
+def nearer(rows: pd.DataFrame) -> str:
+    """Return a Markdown table of the settings where OURS is not best or tied in SHD, with the methods that are."""
+    lines = []
+    for (setting, own), tied in zip(_settings(rows), best_or_tied(rows, "shd_total"), strict=True):
+        if OURS not in tied:
+            means = own.groupby("method")["shd_total"].mean()
+            names = [method for method in METHODS if method in tied]
+            nearest = ", ".join(f"{method} {means[method]:.1f}" for method in names)
+            lines.append([*setting, f"{means[OURS]:.1f}" if OURS in means else "", nearest])
+    return markdown.table(["network", "rows", OURS, "nearest"], lines)
+
+
+def _settings(rows: pd.DataFrame) -> list[tuple[tuple[str, int], pd.DataFrame]]:
+    """Return the settings, each with the rows of all methods but the truth."""
+    groups = rows[rows["method"] != TRUTH].groupby(KEYS, sort=False)
+    return [((str(network), int(n_rows)), own) for (network, n_rows), own in groups]
 
 
 def by_rows(rows: pd.DataFrame) -> str:
@@ -76,7 +97,7 @@ def by_rows(rows: pd.DataFrame) -> str:
 def best_or_tied(rows: pd.DataFrame, measure: str) -> list[set[str]]:
     """Return, for each setting, the methods that no other one is better than beyond the error of the difference."""
     found = []
-    for _, setting in rows[rows["method"] != TRUTH].groupby(KEYS, sort=False):
+    for _, setting in _settings(rows):
         values = SCORES[measure] * setting.pivot(index="seed", columns="method", values=measure)
         errors = setting.pivot(index="seed", columns="method", values="standard_error").fillna(0.0)
         values = values.dropna(axis=1, how="all")

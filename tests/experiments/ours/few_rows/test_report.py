@@ -4,7 +4,7 @@ import pytest
 
 from experiments import RESULTS
 from experiments.ours.few_rows.playing import COLUMNS
-from experiments.ours.few_rows.report import best_or_tied, by_rows, report, section, summary
+from experiments.ours.few_rows.report import best_or_tied, by_rows, nearer, report, section, summary
 from experiments.tasks import read
 from tests.experiments.committed import check_committed
 
@@ -62,6 +62,12 @@ def test_differences_by_rows_are_means_over_networks_of_those_on_the_same_data()
     assert "| law-bic | +1.6 | -1.0 | +1.6 | -1.0 | -1.6 | +1.0 |" in lines
     assert "| greedy-bic | +1.0 |  | +1.0 |  | -1.0 |  |" in lines
     assert len(lines) == 4
+
+
+def test_settings_where_another_method_is_nearer_name_those_that_are() -> None:
+    one = rows_of({"law-nml": [5.0, 6.0], "law-bic": [3.0, 4.0], "greedy-bic": [3.0, 4.0], "true-network": [0.0, 0.0]})
+    both = pd.concat([one, rows_of({"law-nml": [5.0], "law-bic": [9.0]}, n_rows=200)])
+    assert nearer(both).splitlines()[2:] == ["| net | 100 | 5.5 | law-bic 3.5, greedy-bic 3.5 |"]
 
 
 @pytest.mark.skipif(not (RESULTS / "few_rows.csv").exists(), reason="not played yet")
