@@ -2,10 +2,12 @@ import json
 
 import pytest
 
-from tests.golden.record import HISTORIES
+from tests.golden.record import FOLDER, file
 from tests.golden.scenarios import scenarios
 
-RECORDED = json.loads(HISTORIES.read_text())
+if not file().exists():
+    pytest.skip(f"no histories were recorded with the BLAS kernels {file().stem}", allow_module_level=True)
+RECORDED = json.loads(file().read_text())
 
 
 def numbers(record):
@@ -19,8 +21,9 @@ def numbers(record):
         yield record
 
 
-def test_every_scenario_is_recorded():
-    assert RECORDED.keys() == scenarios().keys()
+def test_every_scenario_is_recorded_for_every_kind_of_kernels():
+    for path in FOLDER.glob("*.json"):
+        assert json.loads(path.read_text()).keys() == scenarios().keys()
 
 
 def is_slow(name):
