@@ -13,17 +13,15 @@ from threadpoolctl import ThreadpoolController
 from law_ray.errors import InputError, UsedUpError
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.methods.context import BatchContext
+from law_ray.methods.fitting import fitted
 from law_ray.methods.registry import METHODS, Method
-from law_ray.models import prior_mean
-from law_ray.models.gp import GaussianProcess
-from law_ray.models.part import part
-from law_ray.models.prior_mean import PriorMean, Proxy, evaluate_proxy
+from law_ray.models.prior_mean import Proxy, evaluate_proxy
 from law_ray.space.constraints import MAX_ITEMS, Constraints
 from law_ray.space.exclusions import Exclusions, Key, draw_free
 from law_ray.space.naming import Item, by_name, named_constraints, named_orderings
 from law_ray.space.permutations import validate
 from law_ray.trial import ADDED, INITIAL, Trial, finite
-from law_ray.typing import FloatArray, IntArray
+from law_ray.typing import IntArray
 from law_ray.utils import algebra
 from law_ray.utils.seeding import generator
 
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["INITIAL", "Optimizer", "Trial"]
-
-MAX_POINTS, MAX_POINTS_OF_GPU = 1_500, 5_000
-"""The process gets at most so many values (heuristic): half of them the best ones, half a part of the others."""
 
 
 class Optimizer:
@@ -129,8 +124,8 @@ class Optimizer:
         """Propose new points; each must be told or failed later.
 
         The model is conditioned on points that are pending or failed, as if they had their predicted mean. Cost of a
-        model-based ask: a fit, O(n^3), and the method's choice. Beyond MAX_POINTS values, the process gets a part of
-        them that includes the best.
+        model-based ask: a fit, O(n^3), and the method's choice. Beyond `fitting.MAX_POINTS` values, the process gets
+        a part of them that includes the best.
 
         Args:
             batch_size: The number of points; exactly so many are returned.
@@ -195,9 +190,12 @@ class Optimizer:
         standard_errors = np.array([trial.standard_error for trial in known])
         waiting = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
         without_value = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
-        process = self._fitted(X, y, standard_errors)
-        if process is not None and len(without_value):
-            process = process.condition(without_value)
+        process = None
+        if self._method.model is not None:
+            rng = generator(self.seed, "fit", len(self._trials))
+            process = fitted(self._method.model, X, y, standard_errors, rng, self.model, self.proxy, self.device)
+            if len(without_value):
+                process = process.condition(without_value)
         return BatchContext(
             X=X,
             y=y,
@@ -211,26 +209,6 @@ class Optimizer:
             noisy=self.noisy or bool(standard_errors.any()),
             continue_round=round == self._round,
         )
-
-    def _fitted(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> GaussianProcess | None:
-        """Fit the method's model and return the process given the data; None for a method without a model."""
-        if self._method.model is None:
-            return None
-        model, rng = self._method.model, generator(self.seed, "fit", len(self._trials))
-        rows = part(y, MAX_POINTS if algebra.device(self.device) is algebra.CPU else MAX_POINTS_OF_GPU)
-        mean = self._prior_mean(X[rows], y[rows], standard_errors[rows])
-        unexplained = y if mean is None else y - mean(X)
-        hyperparameters = model.fitted(X, unexplained, rng, self.model, standard_errors, rows)
-        return GaussianProcess(X[rows], y[rows], hyperparameters, standard_errors[rows], mean)
-
-    def _prior_mean(self, X: IntArray, y: FloatArray, standard_errors: FloatArray) -> PriorMean | None:
-        """Return the weighted proxy. It depends only on the values and the last fit, so a resumed run has it too."""
-        if self.proxy is None:
-            return None
-        if self.model is None:
-            return prior_mean.fit(self.proxy, X, y, lambda errors: errors)
-        process = GaussianProcess(X, y, self.model, standard_errors)
-        return prior_mean.fit(self.proxy, X, y, process.decorrelate)
 
     def _draw(self, batch_size: int, first: IntArray) -> IntArray:
         """Return `batch_size` permutations: the free ones of `first`, and then random ones."""

@@ -5,10 +5,10 @@ from dataclasses import fields
 
 import pytest
 
-from law_ray import Optimizer, optimizer
+from law_ray import Optimizer
 from law_ray.acquisition import functions
 from law_ray.driver import actor, heartbeat
-from law_ray.methods import dpp, genetic, law
+from law_ray.methods import dpp, fitting, genetic, law
 from law_ray.runs import reevaluation
 from law_ray.runs.settings import Settings
 from objectives.nml import NML, skeleton
@@ -44,7 +44,7 @@ def test_the_numbers_of_the_paper(found, published):
     ("page", "sentence"),
     [
         ("explanation/limits.md", f"By default the model begins after {OPTIONS['n_init']} values"),
-        ("explanation/limits.md", f"Up to {optimizer.MAX_POINTS:,} values the Gaussian process is given all"),
+        ("explanation/limits.md", f"Up to {fitting.MAX_POINTS:,} values the Gaussian process is given all"),
         (
             "explanation/limits.md",
             f"would take more than about {importance._MAX_SECONDS / 60:.0f} minutes or "
@@ -52,7 +52,7 @@ def test_the_numbers_of_the_paper(found, published):
         ),
         ("explanation/faults.md", f"freezes for {heartbeat.SILENCE:.0f} seconds"),
         ("explanation/faults.md", f"It restarts by itself up to {WORDS[actor.MAX_RESTARTS]} times"),
-        ("how-to/ask-tell.md", f"More than {optimizer.MAX_POINTS:,} values are accepted"),
+        ("how-to/ask-tell.md", f"More than {fitting.MAX_POINTS:,} values are accepted"),
         ("how-to/objective.md", f"The model chooses after the first `--n-init` evaluations ({OPTIONS['n_init']})"),
         ("how-to/noisy.md", f"the best {WORDS[reevaluation.N_FINALISTS]} are evaluated again"),
         ("how-to/noisy.md", f"at most `--reevaluations` ({OPTIONS['reevaluations']}) times"),

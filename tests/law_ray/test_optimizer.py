@@ -12,11 +12,10 @@ import pytest
 
 import law_ray
 from law_ray import InputError, Optimizer
-from law_ray import optimizer as optimizer_module
 from law_ray.cli import cli
 from law_ray.errors import UsedUpError
 from law_ray.kernels.distance import position_distances
-from law_ray.methods import mace
+from law_ray.methods import fitting, mace
 from law_ray.methods.registry import METHODS, POSITION_MODEL, Method, Model
 from law_ray.models.fit_distance import fit, log_marginal_likelihood
 from law_ray.models.gp import GaussianProcess
@@ -854,29 +853,8 @@ def test_starts_must_be_allowed_orderings_that_fit():
         Optimizer(3, constraints=Constraints(3, [(1, 0)]), start=[[0, 1, 2]])
 
 
-def test_of_many_values_the_model_gets_the_best_and_some_of_the_others(monkeypatch):
-    given = {}
-
-    def spy(X, y, rng, previous, standard_errors):
-        given.update(X=X, y=y, standard_errors=standard_errors)
-        return POSITION_MODEL.fit(X, y, rng, previous, standard_errors)
-
-    monkeypatch.setattr(optimizer_module, "MAX_POINTS", 30)
-    model = Model(spy, POSITION_MODEL.read)
-    opt = Optimizer(7, Method(METHODS["law-est"].choose, "records what its model is fitted to", model), n_init=50)
-    for trial in opt.ask(50):
-        opt.tell(trial.id, objective(trial.permutation), standard_error=float(trial.id))
-    opt.ask(1)
-    y = np.array([trial.value for trial in opt.trials[:50]])
-    ids = given["standard_errors"].astype(int)
-    assert len(set(ids.tolist())) == 30
-    assert set(np.argsort(y, kind="stable")[:15]) <= set(ids.tolist())
-    assert np.array_equal(given["y"], y[ids])
-    assert np.array_equal(given["X"], [opt.trials[i].permutation for i in ids])
-
-
 def test_with_more_values_than_the_process_gets_models_are_still_compared_and_fitted_as_values_grow(monkeypatch):
-    monkeypatch.setattr(optimizer_module, "MAX_POINTS", 30)
+    monkeypatch.setattr(fitting, "MAX_POINTS", 30)
     opt = Optimizer(8, n_init=60)
     tell_all(opt, opt.ask(60))
     fitted, errors = [], []

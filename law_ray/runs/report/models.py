@@ -8,14 +8,13 @@ import numpy as np
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
+from law_ray.methods.fitting import weighted
 from law_ray.methods.pairwise import chooses
 from law_ray.methods.registry import METHODS
-from law_ray.models import prior_mean
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import fit_pairwise
 from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
-from law_ray.models.prior_mean import PriorMean
 from law_ray.models.selection import OfSelected
 from law_ray.models.standardize import Standardization
 from law_ray.runs.records import AskRecord
@@ -52,21 +51,12 @@ class Belief:
         rows = rows[-MAX_VALUES:]
         X, y, errors = view.permutations[rows], view.sign * view.values[rows], view.standard_errors[rows]
         self._sign = view.sign
-        mean = self._prior_mean(view, model, X, y, errors)
+        mean = weighted(view.run.optimizer.proxy, X, y, errors, model)
         self._process = GaussianProcess(X, y, model, errors, mean)
         self._ensemble: Ensemble | None = None
         if uses_pairs(view, model):
             assert isinstance(model, PairwiseHyperparameters)
             self._ensemble, self._standardize = fit_pairwise.learned(model, X, y, errors), Standardization.of(y)
-
-    @staticmethod
-    def _prior_mean(
-        view: View, model: Hyperparameters, X: IntArray, y: FloatArray, errors: FloatArray
-    ) -> PriorMean | None:
-        proxy = view.run.optimizer.proxy
-        if proxy is None:
-            return None
-        return prior_mean.fit(proxy, X, y, GaussianProcess(X, y, model, errors).decorrelate)
 
     def predict(self, permutations: IntArray) -> Prediction:
         """Return the predictions at (m, n_items) permutations."""
