@@ -57,15 +57,16 @@ def checked(rows: pd.DataFrame, evaluations: int) -> pd.DataFrame:
 def ranks(rows: pd.DataFrame, evaluations: int, batch_size: int) -> tuple[pd.Series, list[str]]:
     """Return the mean ranks of the methods by their mean value after so many evaluations, and the problems that count.
 
-    Those are the problems that law-auto played with runs of this length; the methods are those with runs on each of
-    them. Equal means share the mean of their ranks, as the test of Nemenyi supposes.
+    Those are the problems that law-auto has played with runs of this length, and so have more than half of the methods
+    that were played at all; the methods are those with runs on each of them. Equal means share the mean of their ranks,
+    as the test of Nemenyi supposes.
 
     Returns:
         The mean rank by method, the best first; and the names of the problems. Both empty where law-auto did not play.
     """
     own = checked(rows[(rows["batch_size"] == batch_size) & rows["method"].isin(list(METHODS))], evaluations)
     means = own.pivot_table("value", "problem", "method").reindex(columns=list(METHODS))
-    means = means[means["law-auto"].notna()]
+    means = means[means["law-auto"].notna() & (2 * means.notna().sum(axis=1) > means.notna().any().sum())]
     mean_ranks = means.dropna(axis=1).rank(axis=1).mean().sort_values()
     return mean_ranks, [str(name) for name in means.index]
 

@@ -70,6 +70,14 @@ def test_methods_with_runs_on_every_problem_that_law_auto_played_are_ranked():
     assert "| method | after 100 |\n| --- | --- |\n| law-auto | 1.00 |\n| random | 2.00 |\n" in table
 
 
+def test_a_problem_that_hardly_any_method_played_leaves_no_method_out_of_the_ranks():
+    alone = made_up(("slots:30", "law-auto", 100, 0, "1:100"))
+    both = pd.concat([ROWS, alone, made_up(("line:20", "DEAP", 100, 0, "1:9"), ("qap:kra30a", "DEAP", 100, 0, "1:9"))])
+    mean_ranks, problems = ranks(both, 100, 5)
+    assert problems == ["line:20", "qap:kra30a"]
+    assert set(mean_ranks.index) == {"law-auto", "random", "DEAP"}
+
+
 def test_a_longer_run_replaces_a_shorter_one_of_the_same_seed():
     rows = made_up(
         ("line:20", "DEAP", 400, 0, "1:9 400:1"),
