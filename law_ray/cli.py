@@ -38,6 +38,8 @@ OLD_SPELLINGS = {
 
 WATCHED = 10
 """Seconds between two looks of `report --watch` at the journal."""
+SHOWN_EDGES, SHOWN_POSSIBLE = 60, 20
+"""Edges of a network that the answer lists, and edges that it lacks (heuristic): two screens at most."""
 
 
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -318,16 +320,21 @@ def _text(found: dict[str, Any]) -> str:
     for key, value in found.items():
         if key == "edges" and value:
             arrows = [f"{parent} -> {child}{_sure(sure.get((parent, child)))}" for parent, child in value]
-            value = ("\n" + " " * width).join(arrows)
+            value = ("\n" + " " * width).join(_first(arrows, SHOWN_EDGES, "in best_dag.csv"))
         elif key == "possible_edges":
             pairs = [f"{each['one']} - {each['other']}{_sure(each)}" for each in value]
-            value = ("\n" + " " * width).join(pairs)
+            value = ("\n" + " " * width).join(_first(pairs, SHOWN_POSSIBLE, "less probable ones, in --json"))
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         elif isinstance(value, dict):
             value = ", ".join(f"{name.replace('_', ' ')} {_short(number)}" for name, number in value.items())
         lines.append(f"{key.replace('_', ' '):<{width}}{_short(value)}")
     return "\n".join(lines)
+
+
+def _first(lines: list[str], most: int, rest: str) -> list[str]:
+    """Return the first lines and, where there are more, one that counts the rest and says where they are."""
+    return lines if len(lines) <= most else [*lines[:most], f"and {len(lines) - most} {rest}"]
 
 
 def _sure(edge: Mapping[str, Any] | None) -> str:

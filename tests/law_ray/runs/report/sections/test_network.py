@@ -111,3 +111,11 @@ def test_the_answer_in_the_terminal_says_how_sure_each_edge_is():
     assert "edge confidence" not in text
     assert "possible" not in _text({**EXPLAINED, "possible_edges": []})
     assert "a -> b\n" in _text({"edges": EXPLAINED["edges"]})
+
+
+def test_of_many_edges_the_answer_lists_the_first_and_counts_the_rest():
+    names = [f"v{k}" for k in range(81)]
+    possible = [{"one": one, "other": "w", "confidence": 0.5} for one in names]
+    text = _text({"edges": [[name, "w"] for name in names], "possible_edges": possible})
+    assert text.count(" -> ") == 60 and "and 21 in best_dag.csv" in text
+    assert text.count(" - ") == 20 and "and 61 less probable ones, in --json" in text
