@@ -55,6 +55,12 @@ class Design:
 
 
 DESIGN = Design()
+NEGLIGIBLE = 0.05
+"""Standard errors below this share of the values' standard deviation do not count as noise (heuristic).
+
+Of NML totals they are at most 0.01 of it; of the noisy problems that `purposes_if_noisy` was compared on, 0.09
+and more. On 200 rows of hepar2, 100 evaluations ended 5 nats lower than with all points exploring; on four others as low.
+"""
 
 
 def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) -> IntArray:
@@ -80,6 +86,8 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
     The kernel of the process is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps,
     insertions and reversals. Cost beside the climbs: O(n n_items^2) for the neighbours.
     """
+    if not noise_matters(context):
+        context = replace(context, noisy=False)
     if context.noisy:
         everywhere = design.purposes_if_noisy
         design = replace(design, purposes=everywhere, purposes_on_plateau=everywhere, beta=design.beta_if_noisy)
@@ -87,6 +95,16 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
     purposes = pairwise.planned(context, batch_size)
     batch = _by_process(context, batch_size - len(purposes), design)
     return np.array(batch + pairwise.choose(context, purposes, batch))
+
+
+def noise_matters(context: BatchContext) -> bool:
+    """Say whether the values are noisy, and not by standard errors that are small beside their deviation.
+
+    NML totals have errors of half a nat at most, and deviate by tens to thousands: they are as good as exact.
+    """
+    errors = context.standard_errors
+    small = errors.any() and np.sqrt(np.mean(errors**2)) < NEGLIGIBLE * np.std(context.y)
+    return context.noisy and not small
 
 
 def denoised(context: BatchContext) -> BatchContext:

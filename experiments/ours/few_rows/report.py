@@ -62,11 +62,11 @@ def nearer(rows: pd.DataFrame) -> str:
     """Return a Markdown table of the settings where OURS is not best or tied in SHD, with the methods that are."""
     lines = []
     for (setting, own), tied in zip(_settings(rows), best_or_tied(rows, "shd_total"), strict=True):
-        if OURS not in tied:
-            means = own.groupby("method")["shd_total"].mean()
+        means = own.groupby("method")["shd_total"].mean()
+        if OURS in means and OURS not in tied:
             names = [method for method in METHODS if method in tied]
             nearest = ", ".join(f"{method} {means[method]:.1f}" for method in names)
-            lines.append([*setting, f"{means[OURS]:.1f}" if OURS in means else "", nearest])
+            lines.append([*setting, f"{means[OURS]:.1f}", nearest])
     return markdown.table(["network", "rows", OURS, "nearest"], lines)
 
 
@@ -80,7 +80,7 @@ def by_rows(rows: pd.DataFrame) -> str:
     """Return a Markdown table: how each method differs from OURS, by measure and number of rows."""
     measures = {"total": "total", "SHD": "shd_total", "held-out": "held_out"}
     ours = rows[rows["method"] == OURS].set_index([*KEYS, "seed"])
-    sizes = sorted(rows["n_rows"].unique())
+    sizes = sorted(ours.index.unique("n_rows"))
     lines = []
     for method in METHODS:
         own = rows[rows["method"] == method].set_index([*KEYS, "seed"])

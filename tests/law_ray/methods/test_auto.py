@@ -256,6 +256,18 @@ def test_noisy_values_are_replaced_by_the_posterior_mean():
     assert found.best == pytest.approx(context.posterior.predict(context.X)[0].min())
 
 
+def test_errors_that_are_small_beside_the_deviation_do_not_count_as_noise():
+    exact = problem()
+    small, large = (np.full(len(exact.y), share * np.std(exact.y)) for share in (0.04, 0.06))
+    batches = [
+        law_auto(dataclasses.replace(exact, rng=np.random.default_rng(0), noisy=noisy, standard_errors=errors), 5)
+        for noisy, errors in ((False, 0.0 * small), (True, small), (True, large), (True, 0.0 * small))
+    ]
+    np.testing.assert_array_equal(batches[1], batches[0])
+    np.testing.assert_array_equal(batches[2], batches[3])  # errors that nobody knows may be large
+    assert not np.array_equal(batches[2], batches[0])
+
+
 @pytest.mark.parametrize("plateau", [False, True])
 def test_all_points_explore_where_values_are_noisy(plateau):
     context = dataclasses.replace(problem(), noisy=True)

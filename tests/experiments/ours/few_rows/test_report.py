@@ -57,7 +57,8 @@ def test_differences_by_rows_are_means_over_networks_of_those_on_the_same_data()
     one = rows_of({"law-nml": [5.0, 6.0], "law-bic": [7.0, 8.5], "greedy-bic": [6.0]})
     other = rows_of({"law-nml": [1.0], "law-bic": [2.0]}).assign(network="other")
     more = rows_of({"law-nml": [5.0], "law-bic": [4.0]}, n_rows=200)
-    lines = by_rows(pd.concat([one, other, more])).splitlines()
+    alone = rows_of({"greedy-bic": [3.0]}, n_rows=10_000)
+    lines = by_rows(pd.concat([one, other, more, alone])).splitlines()
     assert lines[0].startswith("| method | total, 100 | total, 200 | SHD, 100 | SHD, 200 | held-out, 100 |")
     assert "| law-bic | +1.6 | -1.0 | +1.6 | -1.0 | -1.6 | +1.0 |" in lines
     assert "| greedy-bic | +1.0 |  | +1.0 |  | -1.0 |  |" in lines
@@ -66,7 +67,8 @@ def test_differences_by_rows_are_means_over_networks_of_those_on_the_same_data()
 
 def test_settings_where_another_method_is_nearer_name_those_that_are() -> None:
     one = rows_of({"law-nml": [5.0, 6.0], "law-bic": [3.0, 4.0], "greedy-bic": [3.0, 4.0], "true-network": [0.0, 0.0]})
-    both = pd.concat([one, rows_of({"law-nml": [5.0], "law-bic": [9.0]}, n_rows=200)])
+    alone = rows_of({"greedy-bic": [3.0]}, n_rows=10_000)
+    both = pd.concat([one, rows_of({"law-nml": [5.0], "law-bic": [9.0]}, n_rows=200), alone])
     assert nearer(both).splitlines()[2:] == ["| net | 100 | 5.5 | law-bic 3.5, greedy-bic 3.5 |"]
 
 
