@@ -111,7 +111,7 @@ def report(rows: pd.DataFrame) -> str:
             *(row[name] for name in ("network", "n_rows", "ordering", "edges")),
             f"{row['regret']:.1f}",
             *(float(row[name]) for name in ("scatter", "standard_error")),
-            *(f"{row[name]:.0f}" for name in ("least_effective",)),
+            f"{row['least_effective']:.0f}",
             *(float(row[name]) for name in ("bias", "seconds")),
             "yes" if row["scatter"] > MOST_SCATTER * row["standard_error"] else "",
         ]

@@ -229,7 +229,7 @@ class NML(Answers):
     def _stand_in(self, dag: BoolArray) -> dict[str, Any]:
         """What takes the place of the accurate regret where that is out of reach: an upper estimate by quotient NML."""
         fit = self._neg_log_likelihood(dag)
-        regret = (self._score.dag(dag) - fit) / GUIDE_FACTOR
+        regret = (self._score.dag(dag) - fit) / GUIDE_FACTOR  # that of quotient NML itself
         error = {"regret": STAND_IN_FACTOR * regret, "standard_error": STAND_IN_ERROR * regret}
         return {"neg_log_likelihood": fit, **error, "regret_by": GUIDE}
 

@@ -6,7 +6,7 @@ bit v stands for variable v.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,22 +72,21 @@ class GrowShrink:
         """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
         return self._after_growth(child, self._grow(child, predecessors)[0])
 
-    def costs_along(self, child: int, order: Sequence[int]) -> list[float]:
-        """Return the cost of `child` after none, one, two, ... of the other variables in an order; len(order) + 1.
+    def costs_along(self, child: int, order: Sequence[int]) -> Iterator[float]:
+        """Yield the cost of `child` after none, one, two, ... of the other variables in an order; len(order) + 1.
 
         Only a variable that may have changed the growth so far makes the set of parents grow again.
         """
         predecessors = 0
         grown, deciding = self._grow(child, 0)
-        costs = [self._after_growth(child, grown).cost]
+        cost = self._after_growth(child, grown).cost
+        yield cost
         for other in order:
             predecessors |= self._bits[other]
             if self._bits[other] & deciding:
                 grown, deciding = self._grow(child, predecessors)
-                costs.append(self._after_growth(child, grown).cost)
-            else:
-                costs.append(costs[-1])
-        return costs
+                cost = self._after_growth(child, grown).cost
+            yield cost
 
     def gain(self, child: int, predecessors: int, bit: int) -> float:
         """Return by how much the cost of `child` falls, in nats, when the variable of `bit` joins its predecessors."""

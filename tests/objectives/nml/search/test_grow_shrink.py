@@ -70,7 +70,7 @@ def test_costs_along_an_order_and_gains_of_one_more_predecessor_are_those_of_the
         child, *others = rng.permutation(p).tolist()
         sets = [sum(1 << v for v in others[:k]) for k in range(p)]
         costs = [plain.parents(child, each).cost for each in sets]
-        assert parent_sets.costs_along(child, others) == costs
+        assert list(parent_sets.costs_along(child, others)) == costs
         assert parent_sets.parents(child, sets[-1]) == plain.parents(child, sets[-1])
         for k, other in enumerate(others):
             gain = parent_sets.gain(child, sets[k], 1 << other)
