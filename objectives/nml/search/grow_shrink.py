@@ -1,8 +1,9 @@
 """From an ordering to a DAG without a skeleton: the parents of each variable by grow-shrink among its predecessors.
 
 The idea of grow-shrink trees is from Andrews, Ramsey, Sanchez-Romero, Camchong & Kummerfeld 2023, "Fast scalable and
-accurate discovery of DAGs using the best order score search and grow-shrink trees". Sets of variables are integers:
-bit v stands for variable v.
+accurate discovery of DAGs using the best order score search and grow-shrink trees". Exchanges of a parent are ours: a
+variable whose two causes each stand in for a third is left with the wrong pair without them. Sets of variables are
+integers: bit v stands for variable v.
 """
 
 import math
@@ -23,17 +24,39 @@ class ParentSet(NamedTuple):
     cost: float
 
 
+_LEAST_GAIN = 1e-6
+"""nats that an exchange must save; costs of 1e4 nats are rounded at 1e-11, and gains of that size could cycle."""
+
+
+class Moves(NamedTuple):
+    """Ways to a parent set of lower cost, whatever the predecessors: each brings in one variable."""
+
+    best_first: tuple[tuple[int, int], ...]
+    """the bit of the variable, and the set it leads to"""
+    bits: int
+    """of all these variables"""
+
+
+class Settled(NamedTuple):
+    """A parent set from which no removal lowers or keeps the cost, and the exchanges of a parent that lower it."""
+
+    found: ParentSet
+    exchanges: Moves
+
+
 class GrowShrink:
-    """Parent sets by grow-shrink on a decomposable score.
+    """Parent sets by grow-shrink and exchanges on a decomposable score.
 
     Grow: add the predecessor that lowers the cost most, as long as one lowers it. Shrink: remove the parent whose
-    removal lowers the cost most, as long as one does not raise it. Ties go to the lowest variable, so a result depends
-    on the arguments alone.
+    removal lowers the cost most, as long as one does not raise it. Exchange: put a predecessor in the place of a
+    parent, the two that lower the cost most, and grow again; end when no exchange lowers it. Ties go to the lowest
+    variable, so a result depends on the arguments alone.
 
-    Each parent set reached in growth keeps the list of all variables that would lower its cost, best first, whatever
-    the predecessors. A query goes from set to set, each time by the first variable in the list that is a predecessor. A
-    new set costs one extension of the family for each variable outside it. A search meets some thousands of sets. An
-    ordering of 37 variables takes 0.04 ms once its sets are known.
+    Each parent set that is met keeps the list of all variables that would lower its cost, best first, whatever the
+    predecessors. A query goes from set to set, each time by the first variable in the list that is a predecessor. A new
+    set costs one extension of the family for each variable outside it; one from which exchanges are tried, one more for
+    each of its parents. A search meets some thousands of sets. An ordering of 37 variables takes 0.04 ms once its sets
+    are known.
 
     Args:
         score: the decomposable score.
@@ -63,62 +86,53 @@ class GrowShrink:
         self._bits = [1 << variable for variable in range(p)]
         self._required = [_bitmask(required[:, child]) for child in range(p)]
         self._allowed = [_bitmask(~forbidden[:, child]) & ~self._bits[child] for child in range(p)]
-        # For each child: by parent set the bits that lower the cost, best first, and their union; by the set after
-        # growth the result.
-        self._additions: list[dict[int, tuple[tuple[int, ...], int]]] = [{} for _ in range(p)]
-        self._shrunk: list[dict[int, ParentSet]] = [{} for _ in range(p)]
+        # For each child, by parent set.
+        self._additions: list[dict[int, Moves]] = [{} for _ in range(p)]
+        self._settled: list[dict[int, Settled]] = [{} for _ in range(p)]
 
     def parents(self, child: int, predecessors: int) -> ParentSet:
         """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
-        return self._after_growth(child, self._grow(child, predecessors)[0])
+        return self._search(child, predecessors)[0]
 
     def costs_along(self, child: int, order: Sequence[int]) -> Iterator[float]:
         """Yield the cost of `child` after none, one, two, ... of the other variables in an order; len(order) + 1.
 
-        Only a variable that may have changed the growth so far makes the set of parents grow again.
+        Only a variable that may have changed the search so far makes it run again.
         """
         predecessors = 0
-        grown, deciding = self._grow(child, 0)
-        cost = self._after_growth(child, grown).cost
-        yield cost
+        found, _, deciding = self._search(child, 0)
+        yield found.cost
         for other in order:
             predecessors |= self._bits[other]
             if self._bits[other] & deciding:
-                grown, deciding = self._grow(child, predecessors)
-                cost = self._after_growth(child, grown).cost
-            yield cost
+                found, _, deciding = self._search(child, predecessors)
+            yield found.cost
 
     def gain(self, child: int, predecessors: int, bit: int) -> float:
         """Return by how much the cost of `child` falls, in nats, when the variable of `bit` joins its predecessors."""
-        grown, _ = self._grow(child, predecessors | bit)
-        if not grown & bit:  # then growth without it takes the same steps
+        found, taken, _ = self._search(child, predecessors | bit)
+        if not taken & bit:  # then a search without it takes the same steps
             return 0.0
-        return self.parents(child, predecessors).cost - self._after_growth(child, grown).cost
+        return self.parents(child, predecessors).cost - found.cost
 
-    def _grow(self, child: int, predecessors: int) -> tuple[int, int]:
-        """Return the set at the end of growth, and the variables that can have decided it: no other one matters."""
-        additions = self._additions[child]
-        grown = self._required[child] & predecessors
+    def _search(self, child: int, predecessors: int) -> tuple[ParentSet, int, int]:
+        """Return the parents, the variables taken on the way to them, and those that can have decided it."""
+        additions, settled = self._additions[child], self._settled[child]
+        parents = taken = self._required[child] & predecessors
         deciding = self._required[child]
         while True:
-            found = additions.get(grown)
-            if found is None:
-                bits = self._improving(child, grown)
-                found = additions[grown] = bits, sum(bits)
-            bits, together = found
-            deciding |= together
-            if not predecessors & together:
-                return grown, deciding
-            for bit in bits:
+            moves = additions.get(parents) or self._find_additions(child, parents)
+            deciding |= moves.bits
+            if not predecessors & moves.bits:
+                found, moves = settled.get(parents) or self._settle(child, parents)
+                deciding |= moves.bits
+                if not predecessors & moves.bits:
+                    return found, taken, deciding
+            for bit, reached in moves.best_first:
                 if predecessors & bit:
-                    grown |= bit
+                    parents = reached
+                    taken |= bit
                     break
-
-    def _after_growth(self, child: int, grown: int) -> ParentSet:
-        found = self._shrunk[child].get(grown)
-        if found is None:
-            found = self._shrunk[child][grown] = self._shrink(child, grown)
-        return found
 
     def dag(self, permutation: IntArray) -> BoolArray:
         """Return the DAG of an ordering: (p, p) bool, dag[parent, child]."""
@@ -139,17 +153,38 @@ class GrowShrink:
             predecessors |= self._bits[child]
         return families
 
-    def _improving(self, child: int, grown: int) -> tuple[int, ...]:
-        """The bits of the variables that lower the cost when they are added, best first."""
-        parents = self._members(grown)
-        if len(parents) >= self._max_parents:
-            return ()
-        cost = self.score.family(child, parents)
-        candidates = self._members(self._allowed[child] & ~grown)
-        added = self.score.extensions(child, parents, candidates)
-        lower = np.flatnonzero(added < cost)
-        best_first = lower[np.argsort(added[lower], kind="stable")]
-        return tuple(self._bits[candidates[i]] for i in best_first.tolist())
+    def _find_additions(self, child: int, parents: int) -> Moves:
+        """The variables that lower the cost when they are added."""
+        members = self._members(parents)
+        costs: list[tuple[float, int, int]] = []
+        if len(members) < self._max_parents:
+            costs = self._additions_below(child, members, self.score.family(child, members), parents)
+        moves = self._additions[child][parents] = _moves(costs)
+        return moves
+
+    def _settle(self, child: int, grown: int) -> Settled:
+        """What is left of a set after shrinking, and the exchanges that lower its cost."""
+        found = self._shrink(child, grown)
+        parents = sum(self._bits[parent] for parent in found.parents)
+        settled = self._settled[child].get(parents)
+        if settled is None:
+            costs = []
+            for parent in self._members(parents & ~self._required[child]):
+                others = tuple(other for other in found.parents if other != parent)
+                costs += self._additions_below(child, others, found.cost - _LEAST_GAIN, parents)
+            settled = self._settled[child][parents] = Settled(found, _moves(costs))
+        self._settled[child][grown] = settled
+        return settled
+
+    def _additions_below(
+        self, child: int, parents: tuple[int, ...], limit: float, without: int
+    ) -> list[tuple[float, int, int]]:
+        """The variables outside a set that bring the cost below a limit: the cost, the bit, and the set reached."""
+        candidates = self._members(self._allowed[child] & ~without)
+        costs = self.score.extensions(child, parents, candidates)
+        start = sum(self._bits[parent] for parent in parents)
+        bits = [(float(costs[i]), self._bits[candidates[i]]) for i in np.flatnonzero(costs < limit).tolist()]
+        return [(cost, bit, start | bit) for cost, bit in bits]
 
     def _shrink(self, child: int, grown: int) -> ParentSet:
         """The parent set that is left when no removal lowers or keeps the cost."""
@@ -168,6 +203,14 @@ class GrowShrink:
 
     def _members(self, bitmask: int) -> tuple[int, ...]:
         return tuple(variable for variable, bit in enumerate(self._bits) if bitmask & bit)
+
+
+def _moves(found: list[tuple[float, int, int]]) -> Moves:
+    """Moves from costs, bits and the sets reached; of several that bring in the same variable, the best."""
+    best: dict[int, int] = {}
+    for _, bit, reached in sorted(found):
+        best.setdefault(bit, reached)
+    return Moves(tuple(best.items()), sum(best))
 
 
 def _bitmask(members: BoolArray) -> int:

@@ -32,24 +32,32 @@ def plain_parents(
     required: np.ndarray,
     max_parents: int,
 ) -> tuple[int, ...]:
-    """Grow-shrink from its definition; every cost is looked up again."""
+    """Grow-shrink and exchanges from their definition; every cost is looked up again."""
 
     def cost(parents: set[int]) -> float:
         return score.family(child, tuple(sorted(parents)))
 
+    allowed = [v for v in predecessors if not forbidden[v, child]]
     kept = {v for v in predecessors if required[v, child]}
     parents = set(kept)
-    while len(parents) < max_parents:
-        options = [(cost(parents | {v}), v) for v in predecessors if v not in parents and not forbidden[v, child]]
-        if not options or min(options)[0] >= cost(parents):
-            break
-        parents.add(min(options)[1])
-    while parents - kept:
-        lowest, parent = min((cost(parents - {v}), v) for v in parents - kept)
-        if lowest > cost(parents):
-            break
-        parents.remove(parent)
-    return tuple(sorted(parents))
+    while True:
+        while len(parents) < max_parents:
+            options = [(cost(parents | {v}), v) for v in allowed if v not in parents]
+            if not options or min(options)[0] >= cost(parents):
+                break
+            parents.add(min(options)[1])
+        while parents - kept:
+            lowest, parent = min((cost(parents - {v}), v) for v in parents - kept)
+            if lowest > cost(parents):
+                break
+            parents.remove(parent)
+        exchanges = [
+            (cost(parents - {old} | {new}), new, old) for old in parents - kept for new in allowed if new not in parents
+        ]
+        if not exchanges or min(exchanges)[0] >= cost(parents) - 1e-6:
+            return tuple(sorted(parents))
+        _, new, old = min(exchanges)
+        parents = parents - {old} | {new}
 
 
 @pytest.mark.parametrize("max_parents", [None, 2])
@@ -144,6 +152,21 @@ def test_shrinking_takes_an_equal_cost_and_removes_the_lowest_variable_first() -
     assert parent_sets.parents(4, 0b111) == ((0, 1, 2), 2.0)
     twice = GrowShrink(Costs({**growth, (1, 2, 3): 0.25, (2, 3): 0.2, (0, 2, 3): 0.3}))
     assert twice.parents(4, 0b1111) == ((2, 3), 0.2)
+
+
+def test_a_parent_is_exchanged_for_a_predecessor_and_growth_goes_on() -> None:
+    growth = {(): 5.0, (0,): 3.0, (0, 1): 2.0}
+    parent_sets = GrowShrink(Costs({**growth, (1, 2): 1.0, (1, 2, 3): 0.5}))
+    assert parent_sets.parents(4, 0b0011) == ((0, 1), 2.0)
+    assert parent_sets.parents(4, 0b0111) == ((1, 2), 1.0)
+    assert parent_sets.parents(4, 0b1111) == ((1, 2, 3), 0.5)
+    tied = GrowShrink(Costs({**growth, (1, 2): 1.0, (1, 3): 1.0}))
+    assert tied.parents(4, 0b1111) == ((1, 2), 1.0)
+    assert tied.parents(4, 0b1011) == ((1, 3), 1.0)
+    rounded = GrowShrink(Costs({**growth, (1, 2): 2.0 - 1e-7}))
+    assert rounded.parents(4, 0b111) == ((0, 1), 2.0)
+    required = GrowShrink(Costs({**growth, (1, 2): 1.0}), required=dag_of(5, (0, 4)))
+    assert required.parents(4, 0b111) == ((0, 1), 2.0)
 
 
 def test_required_parents_are_kept_against_the_score_and_forbidden_ones_left_out() -> None:
