@@ -184,7 +184,8 @@ class NML(Answers):
     def split(self, k: int) -> list[Callable[[IntArray, np.random.Generator], dict[str, Any]]]:
         """Return k parts of an evaluation, for `combine`; they share the batches of the accurate regret among them.
 
-        The value does not depend on k. Each part repeats the planning, which is short. For every other score the first
+        The value does not depend on k. Each part repeats the planning, which takes 0.01 to 0.5 s: 1% to 7% of
+        evaluations of more than 5 s, but up to half of those that take less than 0.1 s. For every other score the first
         part does all the work.
         """
 

@@ -5,16 +5,17 @@ import functools
 import click
 
 from experiments import RESULTS
-from experiments.ours.few_rows.methods import METHODS, installed
-from experiments.ours.few_rows.playing import COLUMNS, Effort, Run, planned, play
-from experiments.ours.few_rows.report import report
+from experiments.ours.networks.methods import METHODS, installed
+from experiments.ours.networks.playing import COLUMNS, Effort, Run, planned, play
+from experiments.ours.networks.report import report
+from experiments.ours.networks.time_to_quality import draw
 from experiments.tasks import play_all, read
 from objectives.nml.data.networks import LARGER, NETWORKS
 
-STEM = RESULTS / "few_rows"
+STEM = RESULTS / "networks"
 ALL = (*NETWORKS, *LARGER)
 SMALL = ALL[:-1]
-ROWS = (100, 200, 500, 1000, 2000)
+ROWS = (100, 200, 500, 1000, 2000, 10_000)
 
 
 @click.command()
@@ -38,7 +39,9 @@ def main(
     runs = planned(networks, n_rows, installed(methods), seeds)
     todo = [run for run in runs if run not in known]
     failed = play_all(functools.partial(play, Effort(evals, limit)), todo, file)
-    STEM.with_suffix(".md").write_text(report(read(file, COLUMNS), evals))
+    rows = read(file, COLUMNS)
+    STEM.with_suffix(".md").write_text(report(rows, evals))
+    draw(rows, STEM.with_suffix(".png"))
     if failed:
         raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from experiments.ours.isolated import Learner
+from experiments.ours.networks.isolated import Learner
 from objectives.nml.arguments import SCORES
 from objectives.nml.scores import decomposable
 
@@ -43,13 +43,13 @@ METHODS: dict[str, Method] = {
     **{f"law-{score}": Method("law", score) for score in SCORES},
     **{f"greedy-{score}": Method("greedy", score) for score in ("nml", *decomposable.SCORES)},
     **_others(
-        "experiments.ours.other_learners",
+        "experiments.ours.networks.other_learners",
         ("hc-bic", "ges-bic", "boss-bdeu", "grasp-bdeu"),
         ("pgmpy", "causallearn"),
         "causal-learn",
     ),
     **_others(
-        "experiments.ours.pyagrum_learners",
+        "experiments.ours.networks.pyagrum_learners",
         ("agrum-tabu-bic", "agrum-tabu-bdeu", "agrum-hc-bic", "agrum-miic-nml"),
         ("pyagrum",),
         "pyagrum",

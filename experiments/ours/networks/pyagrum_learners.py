@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.ours.isolated import Learner
+from experiments.ours.networks.isolated import Learner
 from law_ray.typing import BoolArray
 from objectives.nml.data.tables import Table
 

@@ -16,7 +16,7 @@ from causallearn.utils.PDAG2DAG import pdag2dag
 from pgmpy.causal_discovery import GES, HillClimbSearch
 from pgmpy.structure_score import BIC
 
-from experiments.ours.isolated import Learner
+from experiments.ours.networks.isolated import Learner
 from law_ray.typing import BoolArray
 from law_ray.utils.seeding import generator
 from objectives.nml.data.tables import Table

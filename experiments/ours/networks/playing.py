@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.ours.few_rows.methods import METHODS, learner
-from experiments.ours.isolated import Learned, learn
+from experiments.ours.networks.isolated import Learned, learn
+from experiments.ours.networks.methods import METHODS, learner
 from experiments.tasks import Row
 from law_ray.optimizer import Optimizer
 from law_ray.typing import BoolArray, IntArray
@@ -93,14 +93,20 @@ def found(effort: Effort, run: Run, table: Table) -> Learned | None:
     if method.kind == "learner":
         return learn(learner(run.method), table, effort.limit)
     start = time.process_time()
-    dag = law(table, method.score, run.seed, effort.evals) if method.kind == "law" else greedy(table, method.score)
+    if method.kind == "law":
+        dag = law(table, method.score, run.seed, effort.evals)
+    else:
+        dag = greedy(table, method.score, run.seed)
     return Learned(dag, time.process_time() - start)
 
 
-def greedy(table: Table, score: str) -> BoolArray:
-    """Return the best network of the greedy search on a decomposable score, or on the one that guides "nml"."""
+def greedy(table: Table, score: str, seed: int) -> BoolArray:
+    """Return the best network of the greedy search, on a decomposable score or on the one that guides "nml".
+
+    It is the first that `law` evaluates.
+    """
     objective = NML(table, score)
-    return objective.dag(objective.starts(1, generator(0, "greedy", 0))[0])
+    return objective.dag(_starts(objective, seed)[0])
 
 
 def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
@@ -112,7 +118,7 @@ def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
         seed,
         N_INIT,
         key=objective.key,
-        start=objective.starts(N_INIT, generator(seed, "starts", 0)),
+        start=_starts(objective, seed),
         noisy=objective.noisy,
     )
     while trials := optimizer.ask_up_to(BATCH_SIZE, evals=evals):
@@ -124,6 +130,10 @@ def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
         return objective.dag(best[0].permutation)
     means = [_mean(objective, trial.permutation, seed) for trial in best]
     return objective.dag(best[int(np.argmin(means))].permutation)
+
+
+def _starts(objective: NML, seed: int) -> IntArray:
+    return objective.starts(N_INIT, generator(seed, "starts", 0))
 
 
 def _pair(value: float | tuple[float, float]) -> tuple[float, float | None]:

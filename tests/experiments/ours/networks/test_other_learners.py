@@ -6,7 +6,7 @@ from causallearn.graph.GeneralGraph import GeneralGraph
 from causallearn.graph.GraphNode import GraphNode
 from causallearn.utils.DAG2CPDAG import dag2cpdag
 
-from experiments.ours.other_learners import LEARNERS, _bic, _of_causal_learn, hc_bic
+from experiments.ours.networks.other_learners import LEARNERS, _bic, _of_causal_learn, hc_bic
 from objectives.nml.data.tables import Table
 from objectives.nml.graphs.structure import cpdag, structural_hamming_distance
 from objectives.nml.scores.decomposable import BIC

@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from experiments.ours.isolated import learn
+from experiments.ours.networks.isolated import learn
 from law_ray.errors import RunError
 from law_ray.typing import BoolArray
 from objectives.nml.data.tables import Table
