@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.figures import legend, panels
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.report import SHOWN_BATCH_SIZE, longest
 from experiments.runs import values_after
@@ -18,30 +19,17 @@ FIRST = 20
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
     """Draw the mean of the runs; the one of law-auto is black and wide, and has its standard error."""
-    from matplotlib.figure import Figure
-
     rows = longest(rows)
     rows = rows[(rows["batch_size"] == SHOWN_BATCH_SIZE) & rows["method"].isin(list(METHODS))]
-    panels = list(rows.groupby("problem", sort=False))
-    if not panels:
+    by_problem = list(rows.groupby("problem", sort=False))
+    if not by_problem:
         return
-    n_rows = -(-len(panels) // COLUMNS)
-    width, height = PANEL
-    columns = min(COLUMNS, len(panels))
-    figure = Figure(figsize=(width * columns + 2.4, height * n_rows + 0.4), layout="constrained")
-    all_axes = figure.subplots(n_rows, columns, squeeze=False).ravel()
-    for axes, (problem, runs) in zip(all_axes, panels, strict=False):
-        axes.set_title(problem, fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
+    figure, all_axes = panels([str(problem) for problem, _ in by_problem], COLUMNS, PANEL, beside=2.4)
+    for axes, (_, runs) in zip(all_axes, by_problem, strict=True):
         axes.set_xlabel("evaluations")
         for number, method in enumerate(METHODS):
             _curve(axes, runs[runs["method"] == method], method, number)
-    for axes in all_axes[len(panels) :]:
-        axes.set_visible(False)
-    labelled = {line.get_label(): line for axes in all_axes for line in axes.get_lines()}
-    figure.legend(
-        handles=[labelled[name] for name in METHODS if name in labelled], loc="outside right upper", frameon=False
-    )
+    legend(figure, list(METHODS))
     figure.supylabel("best value, mean of the runs", fontsize=10)
     figure.savefig(path, dpi=110)
 

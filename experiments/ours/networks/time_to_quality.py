@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.figures import legend, panels
 from experiments.ours.networks.methods import METHODS, TRUTH
 
 FEW = 500
@@ -20,19 +21,12 @@ OURS = ("greedy-nml", "law-nml")
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
     """Draw panels for each network, of FEW rows and of the most, where law-nml has learned from them."""
-    from matplotlib.figure import Figure
-
-    panels = [panel for _, of_network in rows.groupby("network", sort=False) for panel in _panels(of_network)]
-    if not panels:
+    shown = [panel for _, of_network in rows.groupby("network", sort=False) for panel in _panels(of_network)]
+    if not shown:
         return
-    n_rows = -(-len(panels) // COLUMNS)
-    width, height = PANEL
-    figure = Figure(figsize=(width * COLUMNS + 1.8, height * n_rows + 0.4), layout="constrained")
-    all_axes = figure.subplots(n_rows, COLUMNS, squeeze=False).ravel()
+    figure, all_axes = panels([title for title, _ in shown], COLUMNS, PANEL, beside=1.8)
     styles = _styles()
-    for axes, (title, found) in zip(all_axes, panels, strict=False):
-        axes.set_title(title, fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
+    for axes, (_, found) in zip(all_axes, shown, strict=True):
         axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=LINEAR)
         axes.set_xlabel("seconds")
@@ -42,12 +36,7 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
         ours = found.loc[[name for name in OURS if name in found.index]]
         axes.plot(ours["seconds"], ours["above"], "k-o", ms=6, lw=1.5, label=OURS[1], zorder=3)
         axes.set_ylim(-0.1 * LINEAR, max(LINEAR, 1.5 * found["above"].max()))
-    for axes in all_axes[len(panels) :]:
-        axes.set_visible(False)
-    labelled = {line.get_label(): line for axes in all_axes for line in axes.get_lines()}
-    figure.legend(
-        handles=[labelled[name] for name in METHODS if name in labelled], loc="outside right upper", frameon=False
-    )
+    legend(figure, list(METHODS))
     figure.supylabel("nats above the lowest total", fontsize=10)
     figure.savefig(path, dpi=110)
 

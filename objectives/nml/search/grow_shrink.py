@@ -1,9 +1,9 @@
 """From an ordering to a DAG without a skeleton: the parents of each variable by grow-shrink among its predecessors.
 
 The idea of grow-shrink trees is from Andrews, Ramsey, Sanchez-Romero, Camchong & Kummerfeld 2023, "Fast scalable and
-accurate discovery of DAGs using the best order score search and grow-shrink trees". Exchanges of a parent are ours: a
-variable whose two causes each stand in for a third is left with the wrong pair without them. Sets of variables are
-integers: bit v stands for variable v.
+accurate discovery of DAGs using the best order score search and grow-shrink trees". Exchanges are our addition: without
+them a variable can keep a parent that stands in for its true cause. Sets of variables are integers: bit v stands for
+variable v.
 """
 
 import math
@@ -16,16 +16,15 @@ from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
 from objectives.nml.scores.decomposable import DecomposableScore
 
+_LEAST_GAIN = 1e-6
+"""nats that an exchange must save; costs of 1e4 nats are rounded at 1e-11, and gains of that size could cycle."""
+
 
 class ParentSet(NamedTuple):
     """The parents of one variable, in increasing order, and the cost of the family in nats."""
 
     parents: tuple[int, ...]
     cost: float
-
-
-_LEAST_GAIN = 1e-6
-"""nats that an exchange must save; costs of 1e4 nats are rounded at 1e-11, and gains of that size could cycle."""
 
 
 class Moves(NamedTuple):
