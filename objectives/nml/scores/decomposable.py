@@ -22,6 +22,8 @@ from objectives.nml.scores.multinomial import multinomial_regrets
 
 _DENSE = 4
 """Cells of a family per row up to which all cells are counted in a table; heuristic, by the two costs stated below."""
+_DENSE_EXTENSION = 32
+"""The same of an extension, where only the observed configurations of the parents have cells; heuristic."""
 
 
 class Weights(NamedTuple):
@@ -40,8 +42,8 @@ class DecomposableScore(ABC):
 
     Families are computed once and kept, 200 bytes each. A new family takes a pass over the rows for each of its
     columns, 25 us for 10,000 rows; one of many extensions of the same family takes a single pass, 10 us, and is not
-    kept. One of more than 4 N cells is counted by sorting the rows, 0.7 ms. The first one in a process compiles for a
-    second.
+    kept. A family of more than 4 N cells is counted by sorting the rows, 0.7 ms. The first one in a process compiles
+    for a second.
 
     Raises:
         InputError: if the codes do not fit the cardinalities.
@@ -80,17 +82,16 @@ class DecomposableScore(ABC):
         r, q = self._r[child], math.prod(self._r[parent] for parent in parents)
         others = np.array(candidates, dtype=np.int64)
         states = np.array([self._r[other] for other in candidates], dtype=np.int64)
-        labels: IntArray | None = None
+        observed, n_labels = configurations(self._columns.T, self._r, parents, self.n_rows)
+        labels = observed.astype(np.int32)
         for r_other in set(states.tolist()):
             mine = np.flatnonzero(states == r_other)
-            if q * r_other * r > _DENSE * self.n_rows:
+            if n_labels * r_other * r > _DENSE_EXTENSION * self.n_rows:
                 costs[mine] = [self.family(child, tuple(sorted((*parents, other)))) for other in others[mine].tolist()]
                 continue
-            if labels is None:
-                labels = configurations(self._columns.T, self._r, parents, MAX_CELLS)[0].astype(np.int32)
             weights = self._weights(r, q * r_other)
             extended = _extended(
-                self._columns, labels, q, child, r, others[mine], r_other, weights.parents, weights.cells
+                self._columns, labels, n_labels, child, r, others[mine], r_other, weights.parents, weights.cells
             )
             costs[mine] = extended + weights.constant
         return costs

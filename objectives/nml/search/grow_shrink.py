@@ -17,7 +17,8 @@ from law_ray.typing import BoolArray, IntArray
 from objectives.nml.scores.decomposable import DecomposableScore
 
 _LEAST_GAIN = 1e-6
-"""nats that an exchange must save; costs of 1e4 nats are rounded at 1e-11, and gains of that size could cycle."""
+"""nats that an addition or an exchange must save; costs of 1e4 nats are rounded at 1e-11, and gains of that size are
+none: with them an exchange could be taken back and forth."""
 
 
 class ParentSet(NamedTuple):
@@ -157,7 +158,7 @@ class GrowShrink:
         members = self._members(parents)
         costs: list[tuple[float, int, int]] = []
         if len(members) < self._max_parents:
-            costs = self._additions_below(child, members, self.score.family(child, members), parents)
+            costs = self._additions_below(child, members, self.score.family(child, members) - _LEAST_GAIN, parents)
         moves = self._additions[child][parents] = _moves(costs)
         return moves
 

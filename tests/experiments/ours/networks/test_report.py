@@ -34,6 +34,13 @@ def test_totals_that_differ_by_less_than_their_errors_tie() -> None:
     assert best_or_tied(rows_of(totals, error=0.2), "total") == [{"law-bic", "law-nml"}]
 
 
+def test_likelihoods_that_differ_by_half_a_nat_tie() -> None:
+    totals = {"law-nml": [10.4], "law-bic": [10.0]}
+    assert best_or_tied(rows_of(totals), "held_out") == [{"law-bic", "law-nml"}]
+    assert best_or_tied(rows_of(totals), "shd_total") == [{"law-bic"}]
+    assert best_or_tied(rows_of({**totals, "law-nml": [10.6]}), "held_out") == [{"law-bic"}]
+
+
 def test_the_truth_does_not_count_and_a_stopped_learner_only_where_it_ended() -> None:
     totals = {"true-network": [0.0, 0.0], "law-nml": [5.0, 5.0], "ges-bic": [np.nan, 4.0], "hc-bic": [np.nan, np.nan]}
     assert best_or_tied(rows_of(totals), "shd_total") == [{"ges-bic"}]

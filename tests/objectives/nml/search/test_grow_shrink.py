@@ -43,7 +43,7 @@ def plain_parents(
     while True:
         while len(parents) < max_parents:
             options = [(cost(parents | {v}), v) for v in allowed if v not in parents]
-            if not options or min(options)[0] >= cost(parents):
+            if not options or min(options)[0] >= cost(parents) - 1e-6:
                 break
             parents.add(min(options)[1])
         while parents - kept:
