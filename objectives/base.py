@@ -95,7 +95,10 @@ def load(name: str, /, **options: Any) -> Any:
     """
     family, colon, rest = _parts(name)
     if not colon or not family or not rest:
-        raise InputError(f"objective {name!r} is unknown: use one of {', '.join(families())}")
+        from objectives.nml.data.files import SUFFIXES
+
+        remedy = f"for a table, use nml:{name}" if name.endswith(SUFFIXES) else f"use one of {', '.join(families())}"
+        raise InputError(f"objective {name!r} is unknown: {remedy}")
     if family == "nml":
         return _load_nml(rest, options)
     if family in PROBLEMS:

@@ -144,7 +144,7 @@ class Settings:
             _amount(name, amount)
         if self.evals < self.n_init:
             raise InputError(
-                f"evals is {self.evals}, less than the {self.n_init} of the initial design: give more, or less n_init"
+                f"evals is {self.evals}, less than the {self.n_init} of the initial design: raise it, or lower n_init"
             )
         left = math.factorial(self.n_items) - self.n_init
         if self.batch_size is not None and self.batch_size > left:

@@ -21,7 +21,7 @@ RowOrder = Literal["check", "independent"]
 def read(data: "Table | pd.DataFrame | str | Path", how: Mapping[str, Any], rows: RowOrder) -> Table:
     """Return the data as a table, read by the options `how` of `read_table`; `rows` says what its order means."""
     if rows not in get_args(RowOrder):
-        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}")
+        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
     if not isinstance(data, Table):
         table = read_table(data, **how)
         if rows == "check":

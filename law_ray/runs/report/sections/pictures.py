@@ -31,7 +31,9 @@ def section(view: View) -> Section | None:
         title, lead = "The network", "Parents stand above their children; the edges are those of the best ordering."
         sure = confidence_of(explained)
         if sure:
-            lead += f" Dashed: the edge is less than {SURE:.0%} sure. Hollow head: its direction is."
+            lead += (
+                f" Dashed: the edge is less than {SURE:.0%} sure. Hollow arrowhead: its direction is less than that."
+            )
         edges = [tuple(edge) for edge in explained["edges"]]
         blocks.append(Picture("network", network_svg(view.names, edges, sure)))
     elif drawing.get("kind") == "tour":
@@ -57,7 +59,7 @@ def section(view: View) -> Section | None:
 
 def edge_tables(explained: Mapping[str, Any], sure: Confidence) -> list[Any]:
     """Return the edges of a network as a table, and the pairs that it could join but does not."""
-    columns = ["parent", "child", *(["confidence", "of its direction"] if sure else [])]
+    columns = ["parent", "child", *(["confidence", "confidence of the direction"] if sure else [])]
     rows: list[list[Any]] = []
     for parent, child in explained["edges"]:
         numbers = [f"{number:.2f}" for number in sure.get((str(parent), str(child)), ())]
