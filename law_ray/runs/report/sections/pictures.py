@@ -32,7 +32,7 @@ def section(view: View) -> Section | None:
         sure = confidence_of(explained)
         if sure:
             lead += (
-                f" Dashed: the edge is less than {SURE:.0%} sure. Hollow arrowhead: its direction is less than that."
+                f" Dashed: the edge is less than {SURE:.0%} sure. Hollow arrowhead: its direction is less sure."
             )
         edges = [tuple(edge) for edge in explained["edges"]]
         blocks.append(Picture("network", network_svg(view.names, edges, sure)))
