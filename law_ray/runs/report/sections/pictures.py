@@ -31,9 +31,7 @@ def section(view: View) -> Section | None:
         title, lead = "The network", "Parents stand above their children; the edges are those of the best ordering."
         sure = confidence_of(explained)
         if sure:
-            lead += (
-                f" Dashed: the edge is less than {SURE:.0%} sure. Hollow arrowhead: its direction is less sure."
-            )
+            lead += f" Dashed: the edge is less than {SURE:.0%} sure. Hollow arrowhead: its direction is less sure."
         edges = [tuple(edge) for edge in explained["edges"]]
         blocks.append(Picture("network", network_svg(view.names, edges, sure)))
     elif drawing.get("kind") == "tour":

@@ -56,6 +56,8 @@ def test_the_page_counts_settings_and_shows_differences_from_law_nml() -> None:
     assert "| 100 | law-nml | 0.0 +- 0.0 |" in text
     assert "| 200 | law-bic | -1.0 +- 0.0 |" in text
     assert text.index("| 100 | true-network") < text.index("| 100 | law-nml")
+    alone = section("net", rows_of({"greedy-nml": [5.0], "greedy-bic": [7.0]}))
+    assert "| 100 | greedy-bic | 2.0 |" in alone and "| 100 | greedy-nml | 0.0 |" in alone
     page = report(both, 100)
     assert summary(both) in page and text in page
 
