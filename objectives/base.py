@@ -97,7 +97,8 @@ def load(name: str, /, **options: Any) -> Any:
     if not colon or not family or not rest:
         from objectives.nml.data.files import SUFFIXES
 
-        remedy = f"for a table, use nml:{name}" if name.endswith(SUFFIXES) else f"use one of {', '.join(families())}"
+        is_table = Path(name).suffix.lower() in SUFFIXES
+        remedy = f"for a table, use nml:{name}" if is_table else f"use one of {', '.join(families())}"
         raise InputError(f"objective {name!r} is unknown: {remedy}")
     if family == "nml":
         return _load_nml(rest, options)

@@ -8,7 +8,7 @@ from experiments.ours.networks.time_to_quality import LEAST_SECONDS, _panels, dr
 from tests.experiments.ours.networks.test_report import rows_of
 
 
-def test_a_panel_has_the_means_of_the_panels_number_of_rows() -> None:
+def test_panels_have_the_means_of_few_rows_and_of_the_most() -> None:
     totals = {
         "true-network": [0.0, 0.0],
         "law-nml": [5.0, 6.0],
