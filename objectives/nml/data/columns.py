@@ -1,7 +1,7 @@
 """From a column of data to a discrete variable: its states, observed, declared or binned, and the code of every row."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MANY_STATES = 100  # heuristic: with more states than this, and than half the rows, a column numbers the rows
+_SOME_STATES, _FEW_ROWS = 20, 10  # heuristic: more states than that, with fewer rows each, are worth a warning
 _EXACT = 2.0**53  # below it, floats represent every integer
 _TOO_LARGE = np.finfo(np.float64).max / 2  # differences between smaller numbers are finite
 
@@ -64,6 +65,29 @@ def _together(columns: Sequence[ColumnError]) -> str:
 def _as_text(whole: Any, terms: Sequence[str]) -> Any:
     """Return the terms as the command line takes them, or `whole` if a name holds a comma, which only Python takes."""
     return whole if any("," in term for term in terms) else ",".join(terms)
+
+
+def thinly_filled(table: str, columns: Mapping[str, Sequence[str]], n_rows: int) -> str:
+    """Return a line about the columns that have more than 20 states and fewer than 10 rows for each; empty if none.
+
+    A score like NML charges a family for every state, so such a column has edges only where they explain very much.
+
+    Args:
+        table: The name of the table.
+        columns: The states by column, of those columns whose states the user did not choose.
+        n_rows: The number of rows.
+    """
+    thin = {name: states for name, states in columns.items() if len(states) > max(_SOME_STATES, n_rows // _FEW_ROWS)}
+    if not thin:
+        return ""
+    numbers = {name: 5 for name, states in thin.items() if all(state.lstrip("-").isdecimal() for state in states)}
+    remedies = [f"use bins={_as_text(numbers, [f'{name}=5' for name in numbers])!r}"] * bool(numbers)
+    remedies += ["group their values"] * (len(thin) > len(numbers))
+    counts = ", ".join(f"{name!r} with {len(states)} states" for name, states in thin.items())
+    return (
+        f"columns of {table} have fewer than {_FEW_ROWS} rows for each state: {counts}; the score charges for every "
+        f"state, so they get few edges: {' and '.join(remedies)}"
+    )
 
 
 def check_states(name: str, states: Sequence[str]) -> None:

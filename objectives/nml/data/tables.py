@@ -1,6 +1,7 @@
 """The user's data as a table of discrete variables: from a DataFrame or a file, with binned and declared columns."""
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,14 @@ from numpy.typing import NDArray
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
-from objectives.nml.data.columns import ColumnError, all_bad, check_states, first_duplicate, read_column
+from objectives.nml.data.columns import (
+    ColumnError,
+    all_bad,
+    check_states,
+    first_duplicate,
+    read_column,
+    thinly_filled,
+)
 from objectives.nml.data.files import TEXT, read_file
 from objectives.nml.data.rules import Bins, Columns, States, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
@@ -93,7 +101,8 @@ def read_table(
     other numbers: intervals of equal frequency if `bins` covers the column, otherwise it is refused;
     dates, times, bytes, lists, mixed types: refused.
     A column of strings or integers is also refused, unless bins or states name it, if it has more than 100 different
-    values and more than half as many as rows: they look like row numbers.
+    values and more than half as many as rows: they look like row numbers. One with many states of few rows each is
+    accepted with a warning (`objectives.nml.data.columns.thinly_filled`).
 
     Cost: 1-2 s, and 260 MB besides the data, for 1,000,000 rows of 20 columns.
 
@@ -138,6 +147,10 @@ def read_table(
             bad.append(error)
     if bad:
         raise all_bad(name, bad)
+    named = {*rules.bins, *rules.states}
+    found = {column: own for column, own in zip(names, labels, strict=True) if column not in named}
+    if message := thinly_filled(name, found, len(frame)):
+        warnings.warn(message, stacklevel=2)
     return Table(name=name, names=names, states=tuple(labels), codes=codes)
 
 

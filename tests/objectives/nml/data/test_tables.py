@@ -242,6 +242,28 @@ def test_one_column_that_cannot_be_used_keeps_its_own_message_and_others_their_o
         read_table(named)
 
 
+def thin(**options: object) -> list[str]:
+    """The warnings about a table of 250 rows with 25 and 26 states in two columns of numbers and one of text."""
+    rows = np.arange(250)
+    columns = {"25": rows % 25, "age": rows % 26 - 13, "of text": [f"x{k % 26}" for k in rows], "other": rows % 2}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_table(pd.DataFrame(columns), **options)
+    return [str(each.message) for each in caught]
+
+
+def test_columns_of_few_rows_a_state_bring_a_warning_unless_their_states_were_chosen() -> None:
+    (message,) = thin()
+    assert message.startswith(
+        "columns of table have fewer than 10 rows for each state: 'age' with 26 states, 'of text' with 26 states; "
+    )
+    assert message.endswith(": use bins='age=5' and group their values")
+    (message,) = thin(bins="age=26")
+    assert "'age'" not in message
+    assert message.endswith("few edges: group their values")
+    assert thin(bins="age=5", drop=["of text"]) == []
+
+
 def test_columns_are_chosen_or_dropped_by_name_and_keep_their_order() -> None:
     expected = read_table(FRAME[["colour", "on"]])
     options = [
