@@ -7,7 +7,6 @@ variable v.
 """
 
 import math
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +41,20 @@ class Settled(NamedTuple):
 
     found: ParentSet
     exchanges: Moves
+
+
+class Found(NamedTuple):
+    """The parents that a search found among some predecessors, and what it depends on. Sets are bitmasks.
+
+    Without a predecessor that was not taken, or with a further variable that is not deciding, a search takes the same
+    steps, and finds the same.
+    """
+
+    found: ParentSet
+    taken: int
+    """the predecessors that were taken in on the way"""
+    deciding: int
+    """the variables that were taken in where they were predecessors, or would have been"""
 
 
 class GrowShrink:
@@ -92,31 +105,10 @@ class GrowShrink:
 
     def parents(self, child: int, predecessors: int) -> ParentSet:
         """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
-        return self._search(child, predecessors)[0]
+        return self.search(child, predecessors).found
 
-    def costs_along(self, child: int, order: Sequence[int]) -> Iterator[float]:
-        """Yield the cost of `child` after none, one, two, ... of the other variables in an order; len(order) + 1.
-
-        Only a variable that may have changed the search so far makes it run again.
-        """
-        predecessors = 0
-        found, _, deciding = self._search(child, 0)
-        yield found.cost
-        for other in order:
-            predecessors |= self._bits[other]
-            if self._bits[other] & deciding:
-                found, _, deciding = self._search(child, predecessors)
-            yield found.cost
-
-    def gain(self, child: int, predecessors: int, bit: int) -> float:
-        """Return by how much the cost of `child` falls, in nats, when the variable of `bit` joins its predecessors."""
-        found, taken, _ = self._search(child, predecessors | bit)
-        if not taken & bit:  # then a search without it takes the same steps
-            return 0.0
-        return self.parents(child, predecessors).cost - found.cost
-
-    def _search(self, child: int, predecessors: int) -> tuple[ParentSet, int, int]:
-        """Return the parents, the variables taken on the way to them, and those that can have decided it."""
+    def search(self, child: int, predecessors: int) -> Found:
+        """Return the same, with the variables whose coming or going could change it."""
         additions, settled = self._additions[child], self._settled[child]
         parents = taken = self._required[child] & predecessors
         deciding = self._required[child]
@@ -127,7 +119,7 @@ class GrowShrink:
                 found, moves = settled.get(parents) or self._settle(child, parents)
                 deciding |= moves.bits
                 if not predecessors & moves.bits:
-                    return found, taken, deciding
+                    return Found(found, taken, deciding)
             for bit, reached in moves.best_first:
                 if predecessors & bit:
                     parents = reached

@@ -77,17 +77,37 @@ def test_the_orderings_are_the_best_ones_of_distinct_classes() -> None:
     np.testing.assert_array_equal(fewer, orderings[:2])
 
 
-def test_a_search_over_many_variables_ends_after_so_many_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("precedes", CHAINS)
+def test_every_insertion_is_the_best_one_and_what_it_leaves_is_that_of_a_new_ordering(
+    precedes: list[tuple[int, int]],
+) -> None:
+    sets, rng = parent_sets("bdeu", 6, 2), np.random.default_rng(1)
+    before = greedy._before(precedes, 6)
+    moved = 0
+    for _ in range(40):
+        order = greedy._Ordering(sets, greedy._linear_extension(rng.permutation(6).tolist(), before), before)
+        for variable in rng.permutation(6).tolist():
+            cost, others = order.cost, np.array([v for v in order.variables if v != variable])
+            places = np.array([np.insert(others, k, variable) for k in range(6)])
+            least = min(sets.cost(place) for place in places[satisfied(places, precedes)])
+            moved += order.reinsert(variable)
+            assert order.cost == pytest.approx(least, abs=1e-5)
+            assert order.cost == sets.cost(np.array(order.variables)) <= cost
+            assert order._found == greedy._Ordering(sets, order.variables, before)._found
+    assert 40 < moved < 200
+
+
+def test_a_search_over_many_variables_ends_after_so_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     def swept(limit: int) -> int:
         sets = parent_sets("bic", 8, 4)
         calls = []
-        monkeypatch.setattr(greedy, "_MAX_LOOKUPS", limit)
-        monkeypatch.setattr(greedy, "_sweep", lambda *arguments: calls.append(1) or sweep(*arguments))
+        monkeypatch.setattr(greedy, "_MAX_PAIRS", limit)
+        monkeypatch.setattr(greedy._Ordering, "sweep", lambda *arguments: calls.append(1) or sweep(*arguments))
         greedy_orderings(sets, 1, np.random.default_rng(0), n_starts=1)
         return len(calls)
 
-    sweep = greedy._sweep
-    free, bound = swept(10**9), swept(10 * 3 * 8**2)
+    sweep = greedy._Ordering.sweep
+    free, bound = swept(10**9), swept(10 * 8**2)
     assert 10 <= bound <= 10 + 5 < free  # it ends at the local optimum where the limit was passed
 
 
