@@ -47,7 +47,8 @@ def watch(
     """Follow a driver to its end, with a progress line on stderr, and hand its messages to the loggers of this process.
 
     A driver that still prepares or chooses GRACE seconds after max_time is ended from here, since nothing in its own
-    process can interrupt that. The journal is complete without it.
+    process can interrupt that. The journal is complete without it. A run that was resumed may end its first choice,
+    since resuming would never make progress otherwise.
 
     Args:
         driver: The actor.
@@ -104,8 +105,8 @@ class _View:
 
     @property
     def busy_for(self) -> float:
-        """Seconds since the driver began, if it was preparing or choosing when it last answered; else 0."""
-        if self._status is None or self._status.doing not in (PREPARING, CHOOSING):
+        """Seconds since the driver began, if it was doing what max_time cuts off when it last answered; else 0."""
+        if self._status is None or self._status.doing not in (PREPARING, CHOOSING) or self._status.must_go_on:
             return 0.0
         return self._status.elapsed + time.monotonic() - self._answered
 

@@ -50,6 +50,8 @@ class Status(NamedTuple):
     failed: int = 0
     best: float | None = None
     left: Left | None = None
+    must_go_on: bool = False
+    """whether a choice that is being made is not to be cut off by max_time"""
 
 
 def status_of(run: ActiveRun, doing: str, elapsed: float, slots: int) -> Status:
@@ -58,7 +60,8 @@ def status_of(run: ActiveRun, doing: str, elapsed: float, slots: int) -> Status:
     known = [trial.value for trial in ended if trial.state == "told"]
     best = (max if run.settings.maximize else min)(known) if known else None
     left = time_left(run, slots) if doing in (CHOOSING, EVALUATING) else None
-    return Status(doing, elapsed, len(ended), run.settings.evals, len(ended) - len(known), best, left)
+    failed = len(ended) - len(known)
+    return Status(doing, elapsed, len(ended), run.settings.evals, failed, best, left, run.must_go_on)
 
 
 def time_left(run: ActiveRun, slots: int) -> Left | None:

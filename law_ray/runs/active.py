@@ -124,6 +124,11 @@ class ActiveRun(Run):
         return self._entered > 0 and self.seconds_left <= 0
 
     @property
+    def must_go_on(self) -> bool:
+        """Whether this process resumed the run and has no result yet: then a choice is not cut off by max_time."""
+        return self._asked_before > 0 and self._entered == 0
+
+    @property
     def seconds_left(self) -> float:
         """Seconds until max_time is up, negative after that; infinite without it."""
         return self.began + (self.settings.max_time or math.inf) - time.monotonic()
@@ -241,12 +246,11 @@ class ActiveRun(Run):
     def ask_again(self) -> list[tuple[Trial, int]]:
         """Return the best trials to evaluate once more, each with the number of the repeat; on disk then.
 
-        Empty once it is clear which is the best, or when `settings.reevaluations` repeats were asked for in all.
+        Empty once it is clear which is the best, or when `repeats_left` is 0.
         """
         trials = self.optimizer.trials
         if not self.due:
-            left = self.settings.reevaluations - sum(map(len, self.repeats.values()))
-            ids = contenders(trials, self.repeats, self.settings.maximize)[: max(left, 0)]
+            ids = contenders(trials, self.repeats, self.settings.maximize)[: max(self.repeats_left, 0)]
             if ids:
                 repeats = [(i, len(self.repeats[i]) + 1) for i in ids]
                 self._record({"type": "ask again", "time": time.time(), "repeats": repeats})
@@ -255,6 +259,7 @@ class ActiveRun(Run):
 
     def enter_again(self, trial_id: int, outcome: Outcome) -> None:
         """Enter the outcome of a repeat that was asked for: on disk, then among the repeats."""
+        self._entered += 1
         record: TellAgainRecord = {
             "type": "tell again",
             "id": trial_id,
@@ -272,11 +277,8 @@ class ActiveRun(Run):
 
     def stop_reason(self) -> str | None:
         """Return why the run should end now, or None. Raises RunError if the objective only fails."""
-        settings = self.settings
-        if settings.target is not None and self._known:
-            best = self.optimizer.best.value
-            if best >= settings.target if settings.maximize else best <= settings.target:
-                return "the target was reached"
+        if self.has_reached_target and not self.extension.reached_target:
+            return "the target was reached"
         if self.late:
             return TIME_IS_UP
         if self.pending:
@@ -313,7 +315,7 @@ class ActiveRun(Run):
         if (
             settings.patience is not None
             and self._known
-            and last_round - self.optimizer.best.round >= settings.patience
+            and last_round - max(self.optimizer.best.round, self.extension.round) >= settings.patience
         ):
             return f"{settings.patience} rounds brought nothing better"
         return None

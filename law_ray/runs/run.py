@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,12 +19,20 @@ from law_ray.runs.reevaluation import Reevaluated, Repeat, contenders, reevaluat
 from law_ray.runs.settings import Settings
 from law_ray.runs.summary import about_run
 from law_ray.space.exclusions import Key
-from law_ray.trial import Trial
+from law_ray.trial import INITIAL, Trial
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.showing import as_html, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Extension(NamedTuple):
+    """What there was when the budget was last raised: the stop rules and the repeats count from there."""
+
+    round: int = INITIAL
+    repeats: int = 0
+    reached_target: bool = False
 
 
 class Run(Plots):
@@ -36,6 +44,7 @@ class Run(Plots):
         settings: The options in force, after the last resume.
         optimizer: The optimizer in the state that the journal describes.
         repeats: The repeated evaluations, by trial id.
+        extension: What there was when a resume last raised the budget.
         due: Repeated evaluations asked for and not told: pairs of a trial's id and the number of the repeat.
         failures: The reasons of the failed trials, in the order in which they failed.
         batches: The number of each trial's batch, by id.
@@ -78,6 +87,7 @@ class Run(Plots):
         self.failures: list[str] = []
         self.records: list[Record] = []
         self.end_reason = ""
+        self.extension = Extension()
         self.batches: list[int] = []
         self.workers: dict[int, str] = {}
         self.seconds_asking = self.seconds_evaluating = 0.0
@@ -146,6 +156,9 @@ class Run(Plots):
                 self.repeats[record["id"]].append(Repeat(from_json(record["value"]), record["standard_error"]))
                 self.due = [each for each in self.due if each[0] != record["id"]]
             case "resume":
+                if record["evals"] > self.settings.evals:
+                    last = self.optimizer.trials[-1].round if self.optimizer.trials else INITIAL
+                    self.extension = Extension(last, self.n_repeats, self.has_reached_target)
                 self.settings = replace(self.settings, evals=record["evals"])
                 self.end_reason = ""
             case "end":
@@ -228,8 +241,26 @@ class Run(Plots):
         trials, settings = self.optimizer.trials, self.settings
         if not self.end_reason or len(trials) < evals or len(self.ended) < len(trials) or self.due:
             return False
-        exhausted = sum(map(len, self.repeats.values())) >= settings.reevaluations
-        return exhausted or not contenders(trials, self.repeats, settings.maximize)
+        return self.repeats_left <= 0 or not contenders(trials, self.repeats, settings.maximize)
+
+    @property
+    def n_repeats(self) -> int:
+        """How many repeated evaluations there were, failed ones included."""
+        return sum(map(len, self.repeats.values()))
+
+    @property
+    def repeats_left(self) -> int:
+        """How many repeated evaluations may be made yet. A larger budget brings as many again."""
+        return self.settings.reevaluations - (self.n_repeats - self.extension.repeats)
+
+    @property
+    def has_reached_target(self) -> bool:
+        """Whether the best value is at least as good as the target, if there is one."""
+        target = self.settings.target
+        if target is None or not any(trial.known for trial in self.optimizer.trials):
+            return False
+        best = self.optimizer.best.value
+        return best >= target if self.settings.maximize else best <= target
 
     @property
     def ended(self) -> list[Trial]:

@@ -99,6 +99,28 @@ def test_max_time_bounds_preparing_and_choosing(waiting, tmp_path):
     check_goes_on(waiting, tmp_path / "run")
 
 
+class Slow(Waiting):
+    """The first choice after the replay of eight trials takes longer than max_time and the grace."""
+
+    calls = 0
+
+    def key(self, permutation):
+        self.calls += 1
+        if self.calls == OPTIONS["evals"] + 1:
+            time.sleep(4.0)
+        return permutation.tobytes()
+
+
+def test_a_run_that_was_resumed_may_end_its_first_choice_after_max_time(tmp_path):
+    objective, folder = Slow(tmp_path, "nothing"), tmp_path / "run"
+    minimize(Waiting(tmp_path, "nothing"), folder)
+    spec = _spec(_black_box(objective), None, "auto", tmp_path / "other", **OPTIONS | {"evals": 20})
+    driver = start_driver(spec._replace(folder=folder, objective=None))
+    reason = watch(driver, dumps(objective), folder, 3.0, threading.Event(), False)
+    assert reason == "all evaluations were made"
+    assert max(record["seconds"] for record in Run.load(folder).records if record["type"] == "ask") > 3.5
+
+
 def test_a_run_that_did_not_begin_in_time_says_so(tmp_path):
     begun = time.monotonic()
     with pytest.raises(RunError, match="the time was up while the run was prepared, before it began: give more than 0"):

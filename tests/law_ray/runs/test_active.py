@@ -90,6 +90,74 @@ def test_patience_counts_rounds_without_a_better_value(tmp_path):
     assert run.optimizer.trials[-1].round == 5
 
 
+def resumed(run, evals=None):
+    run.journal.close()
+    return ActiveRun.resume(run.folder, evals)
+
+
+def test_patience_is_counted_anew_once_the_budget_is_raised(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, patience=2))
+    reason = "2 rounds brought nothing better"
+    assert work(run, lambda permutation: 1.0) == reason
+    assert len(run.optimizer.trials) == 20
+    run = resumed(run)
+    assert work(run, lambda permutation: 1.0) == reason
+    assert len(run.optimizer.trials) == 20
+    run = resumed(run, 41)
+    assert work(run, lambda permutation: 1.0) == reason
+    assert len(run.optimizer.trials) == 30
+    assert work(resumed(run), lambda permutation: 1.0) == reason  # the same budget changes nothing
+
+
+def test_a_target_that_was_reached_does_not_end_a_run_whose_budget_is_raised(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, target=30.0))
+    assert work(run) == "the target was reached"
+    run = resumed(run)
+    assert work(run) == "the target was reached"
+    run = resumed(run, 41)
+    assert work(run) == "all evaluations were made"
+    unreached = started(tmp_path / "other", dataclasses.replace(QUICK, target=0.5))
+    values = iter([1.0] * 41 + [0.0] * 9)
+    assert work(unreached, lambda permutation: next(values)) == "all evaluations were made"
+    unreached = resumed(unreached, 50)
+    assert work(unreached, lambda permutation: next(values)) == "the target was reached"
+
+
+def repeat_to_the_end(run):
+    made = 0
+    while again := run.ask_again():
+        for trial, _ in again:
+            run.enter_again(trial.id, Outcome(float(trial.id), 1000.0))
+            made += 1
+    return made
+
+
+def test_a_larger_budget_brings_as_many_repeats_again(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, reevaluations=7))
+    work(run, lambda permutation, rng: (rng.normal(), 1.0))
+    assert repeat_to_the_end(run) == 7
+    run.end("all evaluations were made")
+    assert run.is_complete(40)
+    assert not run.is_complete(45)
+    run = resumed(run)
+    assert repeat_to_the_end(run) == 0
+    run = resumed(run, 45)
+    work(run, lambda permutation, rng: (rng.normal(), 1.0))
+    assert repeat_to_the_end(run) == 7
+    assert repeat_to_the_end(resumed(run)) == 0
+
+
+def test_a_repeat_is_a_result_after_which_max_time_ends_a_process(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, max_time=1000.0))
+    work(run, lambda permutation, rng: (rng.normal(), 1.0))
+    run = resumed(run)
+    run.began -= 1000.0
+    assert (run.late, run.must_go_on) == (False, True)
+    (trial, _), *_ = run.ask_again()
+    run.enter_again(trial.id, Outcome(1.0, 1.0))
+    assert (run.late, run.must_go_on) == (True, False)
+
+
 def test_max_time_counts_from_the_start_of_this_process(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, max_time=1000.0))
     trial = run.ask(5)[0]
