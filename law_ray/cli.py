@@ -110,7 +110,7 @@ def run(
     black_box = BlackBox.load(objective, dict(_key_value(option) for option in options))
     items = black_box.n_items(settings["n_items"]), black_box.item_names
     settings["before"] = [read_pair(text, *items) for text in settings["before"]]
-    settings["fixed"] = dict(read_fixed(text, *items) for text in settings["fixed"])
+    settings["fixed"] = [read_fixed(text, *items) for text in settings["fixed"]]
     if settings["start"] not in ("auto", "none"):
         settings["start"] = read_orderings(Path(settings["start"]), *items)
     settings["resources"] = dict(settings["resources"])
@@ -162,7 +162,7 @@ def resume(
 ) -> None:
     """Continue the run in DIR where it was left, or the run whose backup is at URI."""
     backup = run if "://" in run else None
-    folder = Path(run).expanduser() if backup is None else backups.fetch(backup, out)
+    folder = FOLDER.convert(run, None, None) if backup is None else backups.fetch(backup, out)
     found = Run.load(folder)
     found.extended(evals)  # what is refused is refused before its code is named and loaded
     with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
@@ -228,7 +228,7 @@ def _with_page(result: law_ray.Result, black_box: BlackBox) -> dict[str, Any]:
     found = _answer(result, finished, black_box)
     try:
         found["page"] = str(page.write(finished, black_box))
-    except (InputError, ValueError) as error:  # the run is done: it must not fail for its page
+    except Exception as error:  # the run is done: it must not fail for its page
         warnings.warn(f"the page of the run was not written: {error}", stacklevel=2)
     return found
 

@@ -97,6 +97,8 @@ class Optimizer:
         self.n_items: int = int(n_items)
         if constraints is not None and constraints.n_items != self.n_items:
             raise InputError(f"the constraints are on {constraints.n_items} items: give them for {self.n_items}")
+        if item_names is not None and len(item_names) != self.n_items:
+            raise InputError(f"item_names has {len(item_names)} names: give {self.n_items}, one for each item")
         given = (constraints.before, constraints.fixed) if constraints is not None else ((), ())
         self.constraints: Constraints = named_constraints(self.n_items, before, fixed, item_names, *given)
         self.method: str | Method = method
@@ -105,7 +107,7 @@ class Optimizer:
         if self.proxy is not None:  # refuse an unusable one before anything is evaluated
             evaluate_proxy(self.proxy, self.constraints.sample(2, generator(self.seed, "prior mean", 0)))
         self.n_init: int = int(n_init)
-        self.maximize: bool = maximize
+        self.maximize: bool = bool(maximize)
         self.model: Hyperparameters | None = None  # the last fit
         self.noisy: bool = noisy
         self.device: str = algebra.checked(device)

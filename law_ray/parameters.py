@@ -19,7 +19,11 @@ class Folder(click.Path):
         super().__init__(file_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(Path(value).expanduser(), param, ctx)
+        try:
+            path = Path(value).expanduser()
+        except RuntimeError:
+            self.fail(f"{value!r} names the home of a user who has none here", param, ctx)
+        return super().convert(path, param, ctx)
 
 
 FOLDER = Folder()
@@ -49,7 +53,7 @@ class Bytes(click.ParamType[int]):
         power = "KMG".find(text[-1:]) + 1 if text else 0
         try:
             return int(float(text[:-1] if power else text) * 1024**power)
-        except ValueError:
+        except (ValueError, OverflowError):
             self.fail(f"{value!r} is not a number of bytes such as 500M or 4G", param, ctx)
 
 

@@ -231,7 +231,7 @@ class LAWSearch(Searcher):
             "metric": self._metric,
             "mode": self._mode,
             "n_items": optimizer.n_items,
-            "method": optimizer.method,
+            "method": optimizer.method if isinstance(optimizer.method, str) else optimizer.method.about,
             "seed": optimizer.seed,
             "n_init": optimizer.n_init,
             "before": [list(pair) for pair in optimizer.constraints.before],

@@ -4,7 +4,7 @@ import difflib
 import inspect
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -203,13 +203,16 @@ def _spec(
     n_items = objective.n_items(n_items)
     constraints = objective.constraints(n_items, settings.pop("before", ()), settings.pop("fixed", None) or {})
     batch_size = settings.pop("batch_size", "auto")
+    resources = settings.pop("resources", None) or {}
+    if not isinstance(resources, Mapping):
+        raise InputError(f"resources is {resources!r}: give a dictionary of names and amounts")
     if isinstance(batch_size, str) and batch_size != "auto":
         raise InputError(f'batch_size is {batch_size!r}: give an integer of at least 1, or "auto"')
     resolved = Settings(
         n_items=n_items,
         batch_size=None if isinstance(batch_size, str) else batch_size,
         threads=available_cpus(),
-        resources=tuple((settings.pop("resources", None) or {}).items()),
+        resources=tuple(resources.items()),
         before=constraints.before,
         fixed=constraints.fixed,
         **settings,

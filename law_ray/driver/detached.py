@@ -3,7 +3,7 @@
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 
 from law_ray.driver.actor import NAMESPACE, Spec, start_driver
 from law_ray.driver.client import POLL, interrupts, stop, user_error, watch
@@ -17,26 +17,29 @@ def start_detached(spec: Spec, address: str | None) -> None:
 
     Raises:
         InputError: There is no address, the name is in use, or the cluster cannot run an evaluation.
+        Interrupted: The user pressed Ctrl-C before the run began.
         RunError: The run, or Ray, failed.
     """
     if address is None:
         raise InputError("a detached run needs a Ray cluster that outlives this command: give its address (--address)")
-    with connected(address):
+    with interrupts() as interrupted, connected(address):
+        check_request(spec.settings)
         try:
-            check_request(spec.settings)
             driver = start_driver(spec)
-            done = driver.result.remote()
-            while ray.get(driver.status.remote()).doing == PREPARING and not ray.wait([done], timeout=POLL)[0]:
-                pass
-            if ray.wait([done], timeout=0)[0]:
-                ray.get(done)  # raises the error that ended the run
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
+        except ValueError:
             raise InputError(
                 f"a driver named {spec.name} is on this cluster already: attach to it, stop it, or choose another name"
             ) from None
+        try:
+            done = driver.result.remote()
+            while ray.get(driver.status.remote()).doing == PREPARING and not ray.wait([done], timeout=POLL)[0]:
+                if interrupted.is_set():
+                    stop(driver, spec.folder)
+                    raise Interrupted(f"interrupted while {spec.name} was prepared: nothing goes on")
+            if ray.wait([done], timeout=0)[0]:
+                ray.get(done)  # raises the error that ended the run
         except RayError as error:
+            ray.kill(driver)  # it would keep the name
             raise user_error(error, spec.folder) from None
 
 
@@ -59,6 +62,8 @@ def attach(name: str, address: str, progress: bool) -> tuple[Spec, str]:
         except KeyboardInterrupt:
             raise Interrupted(f"the run goes on: `law-ray attach {name}` shows it again") from None
         except (RayError, OSError) as error:
+            if isinstance(error, RayTaskError):  # the run has ended
+                ray.kill(driver)
             raise user_error(error, spec.folder) from None
         ray.kill(driver)
     return spec, reason

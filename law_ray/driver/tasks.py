@@ -213,7 +213,7 @@ class Evaluations:
         del self._parts[job]
         for reference in self._references(job):
             self._stop(reference)
-        attempts = max(self._submitted.pop((job, part)) for part in range(self._settings.split))
+        attempts = max(self._submitted.pop((job, part), 0) for part in range(self._settings.split))
         printed = "\n".join([*self._printed.pop(job, []), outcome.printed])
         return outcome._replace(attempts=attempts, printed=printed)
 

@@ -57,6 +57,7 @@ class Journal:
     def create(cls, folder: Path, run: Record) -> "Journal":
         """Start a journal in `folder` with its `run` record. Raises InputError if the folder holds a run already."""
         check_free(folder)
+        lines.write(run, None)  # what no journal can hold leaves no folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / NAME).touch(exist_ok=False)

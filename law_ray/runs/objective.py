@@ -5,12 +5,15 @@ Workers call the objective itself, its `split` and its `combine` (`law_ray.runs.
 
 import hashlib
 import inspect
+import json
 import logging
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -122,7 +125,8 @@ class BlackBox:
     @property
     def fingerprint(self) -> str | None:
         """A hash of the data and options behind the values, if the objective has one."""
-        return getattr(self.objective, "fingerprint", None)
+        found = getattr(self.objective, "fingerprint", None)
+        return None if found is None else str(found)
 
     @property
     def _code(self) -> str | None:
@@ -158,12 +162,16 @@ class BlackBox:
             raise InputError(f"n_items is {given}, but the objective {self.name} has {own} items")
         number = own if given is None else given
         assert number is not None
-        _check_names(self.item_names, number)
-        return number
+        if not isinstance(number, Integral):
+            raise InputError(f"n_items is {number!r}: give an integer")
+        _check_names(self.item_names, int(number))
+        return int(number)
 
     def constraints(self, n_items: int, before: Any = (), fixed: Any = ()) -> Constraints:
         """Return the objective's constraints together with the user's, whose items may be given by name."""
         own = getattr(self.objective, "constraints", {})
+        if isinstance(own, Constraints):
+            own = {"before": own.before, "fixed": own.fixed}
         return named_constraints(n_items, before, fixed, self.item_names, own.get("before", ()), own.get("fixed", {}))
 
     def good_orderings(self, constraints: Constraints, seed: int, count: int) -> list[list[int]]:
@@ -176,6 +184,14 @@ class BlackBox:
             raise InputError(
                 f"the objective's starts failed ({type(error).__name__}: {error}): correct them"
             ) from error
+        if found.size == 0:
+            return []
+        identity = np.arange(constraints.n_items)
+        if found.shape[1:] != identity.shape or (np.sort(found, axis=1) != identity).any():
+            raise InputError(
+                f"the objective's starts returned {str(found.tolist())[:80]}: return a list of orderings of "
+                f"{constraints.n_items} items"
+            )
         return found[constraints.allows(found)][:count].tolist()
 
     def explain(self, best: Trial, seed: int, evaluated: Evaluated | None = None) -> dict[str, Any]:
@@ -187,19 +203,21 @@ class BlackBox:
         asked = (best.id, best.permutation.tobytes(), seed, None if evaluated is None else len(evaluated[1]))
         if self._explained is None or self._explained[0] != asked:
             names = self.item_names
-            found = {} if names is None else {"ordering": [names[item] for item in best.permutation]}
-            if hasattr(self.objective, "explain"):
-                rng = generator(seed, "evaluate", best.id)
-                explain = self.objective.explain
-                found |= explain(best.permutation.copy(), rng, **_evaluated(explain, evaluated))
+            found = {} if names is None else {"ordering": [str(names[item]) for item in best.permutation]}
+            with self._failing_alone("explain"):
+                if hasattr(self.objective, "explain"):
+                    rng = generator(seed, "evaluate", best.id)
+                    explain = self.objective.explain
+                    found |= _for_json(explain(best.permutation.copy(), rng, **_evaluated(explain, evaluated)))
             self._explained = asked, found
         return dict(self._explained[1])
 
     def drawing(self, best: Trial) -> dict[str, Any]:
         """Return what the objective draws of the best trial, see `objectives.Objective`; empty if it draws nothing."""
-        if not hasattr(self.objective, "drawing"):
-            return {}
-        found: dict[str, Any] = self.objective.drawing(best.permutation.copy())
+        found: dict[str, Any] = {}
+        with self._failing_alone("drawing"):
+            if hasattr(self.objective, "drawing"):
+                found = _for_json(self.objective.drawing(best.permutation.copy()))
         return found
 
     def write(self, best: Trial, folder: Path, evaluated: Evaluated | None = None) -> tuple[Path, ...]:
@@ -207,12 +225,30 @@ class BlackBox:
         if not hasattr(self.objective, "write"):
             return ()
         try:
-            write = self.objective.write
-            return tuple(write(best.permutation.copy(), folder, **_evaluated(write, evaluated)))
+            with self._failing_alone("write"):
+                write = self.objective.write
+                return tuple(write(best.permutation.copy(), folder, **_evaluated(write, evaluated)))
         except OSError as error:
             raise RunError(
                 f"cannot write the answer to {folder} ({error.strerror}): correct that, then resume it"
             ) from None
+        return ()
+
+    @contextmanager
+    def _failing_alone(self, name: str) -> Iterator[None]:
+        """Let an error of a method that only adds to the answer be a warning: the run is done by then."""
+        try:
+            yield
+        except OSError:
+            raise
+        except Exception as error:
+            what = f"the objective's {name} failed ({type(error).__name__}: {error})"
+            warnings.warn(f"{what}, so the answer lacks it", stacklevel=4)
+
+
+def _for_json(found: Any) -> Any:
+    """Return what an objective says as JSON would give it back; NumPy's arrays and numbers as lists and numbers."""
+    return json.loads(json.dumps(found, default=lambda each: each.tolist() if hasattr(each, "tolist") else str(each)))
 
 
 def _evaluated(function: Callable[..., Any], evaluated: Evaluated | None) -> dict[str, Any]:

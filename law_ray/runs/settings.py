@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
+
 from law_ray.errors import InputError
 from law_ray.optimizer import Optimizer
 from law_ray.space.constraints import Constraints
@@ -23,9 +25,13 @@ WHAT, HOW, HOW_LONG, ON_WHAT, WHERE = (
     "Where to store it",
 )
 
+LEAST_AMOUNT = 0.0001
+"""Of a resource: Ray counts in such units."""
 MODES = ("sync", "async")
 """The values of the option `mode`."""
 
+OPTION_OF = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
+"""Ray's names of the resources that have an option of their own."""
 Check = Callable[[str, Any], None]
 """(name, value) -> None; raises InputError"""
 
@@ -47,8 +53,16 @@ def _or_none(check: Check) -> Check:
 
 
 _count = _require(lambda v: isinstance(v, int) and v >= 1, "give an integer of at least 1")
+_flag = _require(lambda v: isinstance(v, bool), "give True or False")
 _positive = _require(lambda v: _is_number(v) and 0 < v < math.inf, "give a positive number")
-_amount = _require(lambda v: _is_number(v) and 0 <= v < math.inf, "give how much an evaluation needs, 0 for none")
+_amount = _require(
+    lambda v: _is_number(v) and (v == 0 or LEAST_AMOUNT <= v < math.inf),
+    f"give how much an evaluation needs: 0 for none, or at least {LEAST_AMOUNT}",
+)
+_cpus = _require(
+    lambda v: _is_number(v) and LEAST_AMOUNT <= v < math.inf,
+    f"give how many an evaluation needs, at least {LEAST_AMOUNT}",
+)
 _finite = _require(lambda v: _is_number(v) and math.isfinite(v), "give a finite number")
 _repeats = _require(lambda v: isinstance(v, int) and v >= 0, "give a number of evaluations, 0 for none")
 _mode = _require(
@@ -78,7 +92,7 @@ class Settings:
     """
 
     n_items: int = field(metadata={"group": None})
-    maximize: bool = option(False, WHAT, "Look for the largest value instead of the smallest.")
+    maximize: bool = option(False, WHAT, "Look for the largest value instead of the smallest.", _flag)
     before: tuple[tuple[int, int], ...] = option((), WHAT, "Item a must come before item b, for each pair (a, b).")
     fixed: tuple[tuple[int, int], ...] = option((), WHAT, "Items that must have a position: {item: position}, from 0.")
     method: str = option("law-auto", HOW, "How to choose a batch, see `law-ray list`.")
@@ -116,7 +130,7 @@ class Settings:
         _repeats,
         "rescore",
     )
-    num_cpus: float = option(1, ON_WHAT, "CPUs, and threads, of one evaluation.", _positive)
+    num_cpus: float = option(1, ON_WHAT, "CPUs, and threads, of one evaluation.", _cpus)
     num_gpus: float = option(0, ON_WHAT, "GPUs of one evaluation.", _amount)
     memory: int = option(0, ON_WHAT, "Bytes of memory of one evaluation.", _amount)
     resources: tuple[tuple[str, float], ...] = option(
@@ -132,8 +146,8 @@ class Settings:
     """threads of the driver's compiled loops"""
 
     def __post_init__(self) -> None:
-        for name in ("before", "fixed", "resources"):  # lists, where they come from a journal
-            object.__setattr__(self, name, tuple(tuple(pair) for pair in getattr(self, name)))
+        for each in dataclasses.fields(self):
+            object.__setattr__(self, each.name, _plain(getattr(self, each.name)))
         Optimizer(  # checks these
             self.n_items, self.method, self.seed, self.n_init, constraints=self.constraints, device=self.device
         )
@@ -141,6 +155,8 @@ class Settings:
             if check := each.metadata.get("check"):
                 check(each.name, getattr(self, each.name))
         for name, amount in self.resources:
+            if name in OPTION_OF:
+                raise InputError(f"resources has {name}: say how much an evaluation needs by {OPTION_OF[name]}")
             _amount(name, amount)
         if self.evals < self.n_init:
             raise InputError(
@@ -150,7 +166,8 @@ class Settings:
         if self.batch_size is not None and self.batch_size > left:
             raise InputError(
                 f"batch_size is {self.batch_size}, but the initial design (n_init) of {self.n_init} leaves "
-                f"{max(left, 0)} of the {math.factorial(self.n_items)} permutations: give a smaller one"
+                f"{max(left, 0)} of the {math.factorial(self.n_items)} permutations: give a smaller "
+                f"{'one' if left > 0 else 'n_init'}"
             )
 
     @property
@@ -172,6 +189,13 @@ class Settings:
     def from_record(cls, record: dict[str, Any]) -> Self:
         """Return the settings that a journal stored; an older journal lacks some, which have their defaults."""
         return cls(**{name: record[key] for name, key in _journal_keys() if key in record})
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a journal can store it: NumPy's numbers as Python's, and lists as tuples."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def _journal_keys() -> Iterator[tuple[str, str]]:

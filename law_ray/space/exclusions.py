@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 
-from law_ray.errors import UsedUpError
+from law_ray.errors import InputError, UsedUpError
 from law_ray.space.constraints import Constraints
 from law_ray.typing import IntArray
 
@@ -28,7 +28,16 @@ class Exclusions:
 
     def key(self, permutation: IntArray) -> Hashable:
         """Return the key of the permutation; without a key function, the permutation itself as bytes."""
-        return permutation.tobytes() if self._key is None else self._key(permutation)
+        if self._key is None:
+            return permutation.tobytes()
+        key = self._key(permutation)
+        try:
+            hash(key)
+        except TypeError:
+            raise InputError(
+                f"the objective's key returned a {type(key).__name__}: return something hashable, such as a tuple"
+            ) from None
+        return key
 
     def __contains__(self, permutation: IntArray) -> bool:
         return self.key(permutation) in self._keys

@@ -29,7 +29,7 @@ def named_constraints(
         fixed: {item: position}, or pairs of them.
         names: The (n_items,) names of the items, if they have any.
         own_before: Further pairs, those of the problem.
-        own_fixed: Further positions, those of the problem; `fixed` goes before them.
+        own_fixed: Further positions, those of the problem.
 
     Raises:
         InputError: There is no such item, what was given is no list, or `Constraints` refuses. The message names items
@@ -37,12 +37,8 @@ def named_constraints(
     """
     if isinstance(before, str) or not isinstance(before, Iterable):
         raise InputError(f"before is {before!r}: give a list of pairs (first, second)")
-    try:
-        places = dict(fixed)
-    except (TypeError, ValueError):
-        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
     pairs = [_numbers(pair, n_items, names) for pair in (*own_before, *before)]
-    positions = [(_number(item, n_items, names), position) for item, position in (dict(own_fixed) | places).items()]
+    positions = [pair for each in (own_fixed, fixed) for pair in _positions(each, n_items, names)]
     try:
         return Constraints(n_items, pairs, positions)
     except InputError as error:
@@ -63,6 +59,15 @@ def named_orderings(rows: Iterable[Any], n_items: int, names: Sequence[str] | No
         [_number(item, n_items, names) for item in row] if any(isinstance(item, str) for item in row) else row
         for row in rows
     ]
+
+
+def _positions(fixed: Any, n_items: int, names: Sequence[str] | None) -> list[tuple[Any, int]]:
+    """Return pairs of an item's number and its position from {item: position}, or from pairs of them."""
+    try:
+        pairs = [(item, position) for item, position in (fixed.items() if isinstance(fixed, Mapping) else fixed)]
+    except (TypeError, ValueError):
+        raise InputError(f"fixed is {fixed!r}: give a dictionary of items and positions") from None
+    return [(_number(item, n_items, names), position) for item, position in pairs]
 
 
 def _numbers(pair: Any, n_items: int, names: Sequence[str] | None) -> Any:

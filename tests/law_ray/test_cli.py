@@ -469,7 +469,7 @@ SPELLINGS = {
     "num-gpus": ("eval-gpus", ["2"], {"num_gpus": 2.0}),
     "memory": ("eval-memory", ["1.5G"], {"memory": 3 * 2**29}),
     "resources": ("eval-resource", ["licence=2"], {"resources": {"licence": 2.0}}),
-    "fixed": ("fix", ["3=0"], {"fixed": {3: 0}}),
+    "fixed": ("fix", ["3=0"], {"fixed": [(3, 0)]}),
     "reevaluations": ("rescore", ["4"], {"reevaluations": 4}),
     "backup": ("copy", ["file:///far"], {"backup": "file:///far"}),
 }
@@ -495,7 +495,7 @@ def test_every_old_spelling_is_tested():
 def test_without_options_minimize_gets_its_own_defaults(given):
     found = given()
     defaults = {name: "auto" if name == "batch_size" else each.default for name, each in options().items()}
-    assert {name: found[name] for name in options()} == defaults | {"before": [], "fixed": {}, "resources": {}}
+    assert {name: found[name] for name in options()} == defaults | {"before": [], "fixed": [], "resources": {}}
     assert found.keys() - options().keys() == {"n_items", "start", "out", "address", "progress"}
     assert (found["n_items"], found["start"], found["out"], found["address"]) == (9, "auto", None, None)
     assert found["progress"]
@@ -505,7 +505,7 @@ def test_options_that_repeat_are_collected(given):
     found = given("--before", "0<1", "--before", "1 < 2", "--fixed", "4=8", "--fixed", "5=0", "--resources", "a=1",
                   "--resources", "b=0.5", "--maximize", "--batch-size", "6", "--quiet")  # fmt: skip
     assert found["before"] == [(0, 1), (1, 2)]
-    assert found["fixed"] == {4: 8, 5: 0}
+    assert found["fixed"] == [(4, 8), (5, 0)]
     assert found["resources"] == {"a": 1.0, "b": 0.5}
     assert (found["maximize"], found["batch_size"], found["progress"]) == (True, 6, False)
 

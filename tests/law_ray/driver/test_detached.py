@@ -1,5 +1,7 @@
 """Runs that go on without the client that started them."""
 
+import signal
+import threading
 import time
 
 import pytest
@@ -8,7 +10,7 @@ import ray
 from law_ray.driver import detached
 from law_ray.driver.actor import NAMESPACE
 from law_ray.driver.api import launch
-from law_ray.errors import InputError
+from law_ray.errors import InputError, Interrupted
 from law_ray.runs import journal
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.run import Run
@@ -30,6 +32,39 @@ def joined():
     yield "auto"
     for each in ray.util.list_named_actors(all_namespaces=True):
         ray.kill(ray.get_actor(each["name"], each["namespace"]))
+
+
+class Unready:
+    """An objective whose `starts` fail, or wait."""
+
+    n_items = 6
+
+    def __init__(self, seconds=0.0):
+        self.seconds = float(seconds)
+
+    def __call__(self, permutation):
+        return float(permutation[0])
+
+    def starts(self, count, rng):
+        time.sleep(self.seconds)
+        raise ValueError("no idea")
+
+
+def test_a_run_that_cannot_begin_says_why_and_frees_its_name(tmp_path, joined):
+    objective = BlackBox.load(f"{__name__}:Unready")
+    with pytest.raises(InputError, match=r"^the objective's starts failed \(ValueError: no idea\): correct them$"):
+        launch(objective, "five", joined, out=tmp_path / "five")
+    assert ray.util.list_named_actors(all_namespaces=True) == []
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_a_run_is_prepared_ends_it(tmp_path, joined):
+    objective = BlackBox.load(f"{__name__}:Unready", {"seconds": "60"})
+    threading.Timer(5.0, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(Interrupted, match="interrupted while six was prepared: nothing goes on"):
+        launch(objective, "six", joined, out=tmp_path / "six")
+    assert ray.util.list_named_actors(all_namespaces=True) == []
+    assert not (tmp_path / "six").exists()
 
 
 def start(folder, name, address, evals=20, **options):

@@ -164,6 +164,61 @@ def test_good_orderings_that_cannot_be_had_are_named():
         BlackBox(Broken()).good_orderings(Constraints(3), 0, 2)
 
 
+@pytest.mark.parametrize("suggested", [[], [[0, 1, 2]], np.zeros((0, 3))])
+def test_an_objective_may_suggest_few_orderings_or_none(suggested):
+    bare = Bare()
+    bare.starts = lambda count, rng: suggested
+    assert BlackBox(bare).good_orderings(Constraints(3), 0, 5) == np.array(suggested).tolist()
+
+
+@pytest.mark.parametrize("suggested", [[0, 1, 2], [[0, 1]], [[0, 1, 1]]])
+def test_what_is_no_list_of_orderings_is_refused(suggested):
+    bare = Bare()
+    bare.starts = lambda count, rng: suggested
+    with pytest.raises(InputError, match=r"starts returned \[.*\]: return a list of orderings of 3 items"):
+        BlackBox(bare).good_orderings(Constraints(3), 0, 5)
+
+
+@pytest.mark.parametrize("name", ["explain", "drawing", "write"])
+def test_what_only_adds_to_the_answer_may_fail(name, tmp_path):
+    def failing(*arguments):
+        raise KeyError("oops")
+
+    bare = Bare()
+    setattr(bare, name, failing)
+    box = BlackBox(bare)
+    calls = {
+        "explain": lambda: box.explain(TRIAL, 0),
+        "drawing": lambda: box.drawing(TRIAL),
+        "write": lambda: box.write(TRIAL, tmp_path),
+    }
+    with pytest.warns(UserWarning, match=rf"objective's {name} failed \(KeyError: 'oops'\), so"):
+        assert not calls[name]()
+
+
+def test_numbers_of_numpy_in_an_explanation_are_ready_for_json():
+    bare = Bare()
+    bare.explain = lambda permutation, rng: {
+        "first": permutation[0],
+        "all": permutation,
+        "of": {"m": np.float32(0.5)},
+    }
+    explained = BlackBox(bare).explain(TRIAL, 0)
+    assert json.loads(json.dumps(explained)) == {"first": 2, "all": [2, 0, 1], "of": {"m": 0.5}}
+
+
+def test_the_number_of_items_and_constraints_may_be_of_numpy_or_of_the_library():
+    bare = Bare()
+    bare.n_items, bare.constraints, bare.fingerprint = np.int64(3), Constraints(3, [(0, 1)], {2: 2}), b"0f"
+    box = BlackBox(bare)
+    assert type(box.n_items()) is int
+    assert box.constraints(3, [(1, 2)]).fixed == ((2, 2),)
+    json.dumps(box.to_record(""))
+    bare.n_items = 2.5
+    with pytest.raises(InputError, match=r"n_items is 2\.5: give an integer"):
+        box.n_items()
+
+
 def test_the_best_trial_is_explained_with_its_own_draws_and_by_item_names():
     box = BlackBox(Complete())
     found = box.explain(TRIAL, 3)

@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 
+import numpy as np
 import pytest
 
 import law_ray
@@ -101,6 +102,20 @@ def test_the_request_holds_what_is_asked_for_and_nothing_else():
     assert QUICK.request == {"CPU": 1}
 
 
+def test_numbers_of_numpy_are_stored_as_those_of_python():
+    given = {
+        "n_items": np.int64(8),
+        "seed": np.uint8(3),
+        "evals": np.int32(40),
+        "maximize": np.bool_(True),
+        "timeout": np.float32(0.5),
+        "fixed": [(np.int64(1), np.int64(2))],
+    }
+    settings = Settings(**given)
+    assert settings == Settings(n_items=8, seed=3, evals=40, maximize=True, timeout=0.5, fixed=((1, 2),))
+    json.dumps(settings.to_record())
+
+
 @pytest.mark.parametrize(
     ("wrong", "culprit"),
     [
@@ -119,6 +134,11 @@ def test_the_request_holds_what_is_asked_for_and_nothing_else():
         ({"mode": "min"}, r"mode is 'min'.*to maximise, set maximize=True$"),
         ({"num_cpus": 0}, "num_cpus is 0"),
         ({"num_cpus": None}, "num_cpus is None"),
+        ({"num_cpus": 1e-6}, "num_cpus is 1e-06: give how many an evaluation needs, at least 0.0001"),
+        ({"num_gpus": 1e-6}, "num_gpus is 1e-06"),
+        ({"resources": (("CPU", 0.0),)}, "resources has CPU: say how much an evaluation needs by num_cpus"),
+        ({"maximize": "no"}, "maximize is 'no': give True or False"),
+        ({"n_items": 3, "evals": 9, "n_init": 8, "batch_size": 1}, "leaves 0 of the 6 permutations: give a smaller n_"),
         ({"num_gpus": -1}, "num_gpus is -1"),
         ({"memory": math.inf}, "memory is inf"),
         ({"memory": "4G"}, "memory is '4G'"),

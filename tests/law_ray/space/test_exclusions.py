@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from law_ray.errors import UsedUpError
+from law_ray.errors import InputError, UsedUpError
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import EXHAUSTIVE, Exclusions, draw_free
 from tests.oracles.orderings import allowed_orderings, everything, first_item, some_constraints, up_to_reversal
@@ -49,6 +49,11 @@ def test_drawn_permutations_are_distinct_and_not_excluded(n_items, key):
     assert not any(p in excluded for p in drawn)
     assert len({excluded.key(p) for p in drawn}) == 3
     assert len(excluded) == 1
+
+
+def test_a_key_that_cannot_be_looked_up_is_refused():
+    with pytest.raises(InputError, match=r"^the objective's key returned a list: return something hashable"):
+        Exclusions(lambda permutation: permutation.tolist(), [np.arange(3)])
 
 
 def test_draws_from_a_small_space_give_all_free_permutations_and_then_are_refused():

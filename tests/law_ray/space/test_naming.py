@@ -26,6 +26,8 @@ def test_items_may_be_given_by_name_or_by_number():
         ((), "dry=2", "^fixed is 'dry=2': give a dictionary"),
         ((), [("dry", 2, 3)], "^fixed is .*: give a dictionary"),
         ((), {"dry": 4}, r"^fixed has \(2, 4\): give item and position from 0 to 3$"),
+        ((), [("dry", 1), ("dry", 2)], "^dry is fixed at positions 1 and 2"),
+        ((), [("dry", 1), (2, 2)], "^dry is fixed at positions 1 and 2"),
         ([("wash", "dry"), ("dry", "wash")], {}, "wash.*dry"),
     ],
 )
@@ -33,6 +35,13 @@ def test_what_is_no_constraint_is_refused_in_one_line_that_names_it(before, fixe
     with pytest.raises(InputError, match=refusal) as refused:
         named_constraints(4, before, fixed, NAMES)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("given", "own"), [({"wash": 2}, {0: 0}), ({0: 2}, {"wash": 0}), ({0: 2}, {0: 0})])
+def test_a_position_that_contradicts_the_problems_own_is_refused_however_the_item_is_called(given, own):
+    with pytest.raises(InputError, match=r"^wash is fixed at positions 0 and 2: choose one"):
+        named_constraints(4, (), given, NAMES, own_fixed=own)
+    assert named_constraints(4, (), {"wash": 2}, NAMES, own_fixed={0: 2, "sew": 3}).fixed == ((0, 2), (3, 3))
 
 
 def test_messages_get_names_only_where_there_are_some():
