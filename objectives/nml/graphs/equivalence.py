@@ -3,22 +3,30 @@
 The maximum likelihood, and therefore the NML regret, is the same for all members of a class.
 """
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-from law_ray.typing import BoolArray
+from law_ray.typing import BoolArray, IntArray
 from objectives.nml.graphs.structure import cpdag
 
+SPACING = 20
+"""Steps of a walk between the members that `members` returns of a large class (heuristic)."""
 
-def canonical_member(dag: BoolArray) -> BoolArray:
+
+def canonical_member(dag: BoolArray, impossible: BoolArray | None = None) -> BoolArray:
     """Return one DAG for all members of a class: the extension of its CPDAG that removes the lowest sink first.
 
     The algorithm is Dor & Tarsi's (1992). A sink has no outgoing directed edge, and its undirected neighbours are
     adjacent to all its other neighbours; one always exists. Its undirected edges are directed towards it, then it is
     removed. Cost: O(p^3) for each of p nodes.
+
+    Args:
+        dag: (p, p) bool, dag[parent, child].
+        impossible: (p, p) bool, [parent, child], edges that the DAG has not; then those members count that have none.
     """
-    graph = cpdag(dag)
+    graph = cpdag(dag, impossible)
     directed = graph & ~graph.T
     member = directed.copy()
     left = np.ones(len(dag), dtype=bool)
@@ -39,22 +47,62 @@ def _is_sink(node: int, graph: BoolArray, directed: BoolArray, left: BoolArray) 
     return bool(joined.all())
 
 
-def walk(dag: BoolArray, rng: np.random.Generator) -> Iterator[BoolArray]:
+def walk(dag: BoolArray, rng: np.random.Generator, impossible: BoolArray | None = None) -> Iterator[BoolArray]:
     """Yield the DAG, then members of its class, each time reversing a covered edge drawn uniformly.
 
     An edge a -> b is covered if the parents of b are a and the parents of a; reversing covered edges reaches every
     member (Chickering 1995). The walk is endless, but it yields the DAG alone if there is no covered edge. Cost:
     O(edges x p) a member.
+
+    Args:
+        dag: (p, p) bool, dag[parent, child].
+        rng: Draws the edges.
+        impossible: (p, p) bool, [parent, child], edges that no member on the way may have.
     """
-    dag = dag.copy()
     while True:
         yield dag.copy()
-        tails, heads = np.nonzero(dag)
-        same = dag[:, tails] == dag[:, heads]
-        same[tails, np.arange(len(tails))] = True
-        covered = np.flatnonzero(same.all(axis=0))
+        covered = _covered(dag, impossible)
         if len(covered) == 0:
             return
-        edge = covered[rng.integers(len(covered))]
-        dag[tails[edge], heads[edge]] = False
-        dag[heads[edge], tails[edge]] = True
+        dag = _reversed(dag, *covered[rng.integers(len(covered))])
+
+
+def members(dag: BoolArray, count: int, impossible: BoolArray | None = None) -> list[BoolArray]:
+    """Return the members of a class that covered edges lead to; of more than `count`, that many along a random walk.
+
+    They begin with the canonical member, and are the same whichever member is given.
+
+    Args:
+        dag: (p, p) bool, dag[parent, child].
+        count: How many to return at most.
+        impossible: (p, p) bool, [parent, child], edges that no member may have.
+    """
+    first = canonical_member(dag, impossible)
+    found, waiting = {first.tobytes(): first}, [first]
+    while waiting and len(found) <= count:
+        member = waiting.pop()
+        for edge in _covered(member, impossible):
+            other = _reversed(member, *edge)
+            if found.setdefault(other.tobytes(), other) is other:
+                waiting.append(other)
+    if len(found) <= count:
+        return list(found.values())
+    steps = walk(first, np.random.default_rng(0), impossible)
+    return list(itertools.islice(steps, 0, count * SPACING, SPACING))
+
+
+def _covered(dag: BoolArray, impossible: BoolArray | None) -> IntArray:
+    """The covered edges (k, 2) whose reverses are possible: tails and heads."""
+    tails, heads = np.nonzero(dag)
+    same = dag[:, tails] == dag[:, heads]
+    same[tails, np.arange(len(tails))] = True
+    covered = same.all(axis=0)
+    if impossible is not None:
+        covered &= ~impossible[heads, tails]
+    return np.column_stack([tails, heads])[covered]
+
+
+def _reversed(dag: BoolArray, tail: int, head: int) -> BoolArray:
+    dag = dag.copy()
+    dag[tail, head], dag[head, tail] = False, True
+    return dag

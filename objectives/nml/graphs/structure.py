@@ -44,11 +44,16 @@ def topological_order(dag: BoolArray) -> list[int]:
     return order
 
 
-def cpdag(dag: BoolArray) -> BoolArray:
+def cpdag(dag: BoolArray, impossible: BoolArray | None = None) -> BoolArray:
     """Return the completed partially directed graph (CPDAG) of a DAG's Markov equivalence class.
 
-    The v-structures keep their direction, and Meek's rules 1-3 direct the edges that these imply (Meek 1995; rule 4 is
-    for background knowledge). Cost: O(p^3) for each sweep over the rules.
+    The v-structures keep their direction, and Meek's rules 1-3 direct the edges that these imply (Meek 1995). With
+    knowledge of impossible edges, their reverses are directed too, and what follows by rules 1-4: then it stands for
+    those members of the class that have no impossible edge. Cost: O(p^3) for each sweep over the rules.
+
+    Args:
+        dag: (p, p) bool, dag[parent, child].
+        impossible: (p, p) bool, [parent, child], edges that the DAG has not.
     """
     adjacent = dag | dag.T
     directed = np.zeros_like(dag)
@@ -57,6 +62,8 @@ def cpdag(dag: BoolArray) -> BoolArray:
         unmarried = ~adjacent[np.ix_(parents, parents)]
         np.fill_diagonal(unmarried, False)
         directed[parents, child] = unmarried.any(axis=1)
+    if impossible is not None:
+        directed |= dag & impossible.T
     while True:
         undirected = adjacent & ~directed & ~directed.T
         new = _meek(directed, undirected, adjacent)
@@ -66,16 +73,19 @@ def cpdag(dag: BoolArray) -> BoolArray:
 
 
 def _meek(directed: BoolArray, undirected: BoolArray, adjacent: BoolArray) -> BoolArray:
-    """The undirected edges that one application of Meek's rules 1, 2 and 3 directs."""
+    """The undirected edges that one application of Meek's rules directs; rule 4 only ever does so with knowledge."""
     apart = ~adjacent
     np.fill_diagonal(apart, False)
     rule_1 = (directed.T.astype(np.int64) @ apart) > 0  # c -> a, c and b apart: a -> b
     rule_2 = (directed.astype(np.int64) @ directed) > 0  # a -> c -> b: a -> b
     rule_3 = np.zeros_like(directed)  # a - c -> b, a - d -> b, c and d apart: a -> b
+    rule_4 = np.zeros_like(directed)  # a - c -> d -> b, a and d adjacent, c and b apart: a -> b
     for a, b in np.argwhere(undirected):
         middle = np.flatnonzero(undirected[a] & directed[:, b])
         rule_3[a, b] = apart[np.ix_(middle, middle)].any()
-    return undirected & (rule_1 | rule_2 | rule_3)
+        first, second = np.flatnonzero(undirected[a] & apart[b]), np.flatnonzero(adjacent[a] & directed[:, b])
+        rule_4[a, b] = directed[np.ix_(first, second)].any()
+    return undirected & (rule_1 | rule_2 | rule_3 | rule_4)
 
 
 def equivalence_key(dag: BoolArray) -> bytes:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from objectives.nml.graphs.equivalence import canonical_member, walk
+from objectives.nml.graphs.equivalence import canonical_member, members, walk
 from objectives.nml.graphs.structure import cpdag, topological_order
 from tests.oracles.graphs import all_dags, dag_of, dags
 
@@ -22,16 +22,54 @@ def test_a_class_has_one_canonical_member_and_the_walk_reaches_all(p: int) -> No
     classes: dict[bytes, set[bytes]] = {}
     for dag in all_dags(p):
         classes.setdefault(cpdag(dag).tobytes(), set()).add(dag.tobytes())
-    for members in classes.values():
-        found = [np.frombuffer(member, dtype=bool).reshape(p, p) for member in members]
+    for alike in classes.values():
+        found = [np.frombuffer(member, dtype=bool).reshape(p, p) for member in alike]
         canonical = {canonical_member(dag).tobytes() for dag in found}
         assert len(canonical) == 1
-        assert canonical <= members
-        steps = itertools.islice(walk(found[0], np.random.default_rng(0)), 30 * len(members))
-        assert {dag.tobytes() for dag in steps} == members
+        assert canonical <= alike
+        steps = itertools.islice(walk(found[0], np.random.default_rng(0)), 30 * len(alike))
+        assert {dag.tobytes() for dag in steps} == alike
 
 
 def test_the_walk_ends_where_no_edge_can_be_reversed() -> None:
     collider = dag_of(3, (0, 2), (1, 2))
     (only,) = walk(collider, np.random.default_rng(0))
     np.testing.assert_array_equal(only, collider)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_impossible_edges_the_class_shrinks_to_the_members_without_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    classes: dict[bytes, list[np.ndarray]] = {}
+    for dag in all_dags(4):
+        classes.setdefault(cpdag(dag).tobytes(), []).append(dag)
+    directed_by_knowledge = 0
+    for whole in classes.values():
+        impossible = rng.random((4, 4)) < 0.3
+        possible = [dag for dag in whole if not (dag & impossible).any()]
+        if not possible:
+            continue
+        graph = cpdag(possible[0], impossible)
+        np.testing.assert_array_equal(graph, np.any(possible, axis=0))  # both directions where members differ
+        directed_by_knowledge += not np.array_equal(graph, cpdag(possible[0]))
+        canonical = {canonical_member(dag, impossible).tobytes() for dag in possible}
+        assert len(canonical) == 1
+        assert canonical <= {dag.tobytes() for dag in possible}
+        found = {dag.tobytes() for dag in members(possible[-1], 100, impossible)}
+        assert found <= {dag.tobytes() for dag in possible}
+        assert found >= canonical
+    assert directed_by_knowledge > 20
+
+
+@pytest.mark.parametrize("p", [3, 4])
+def test_the_members_are_the_whole_class_or_as_many_as_wanted_whichever_is_given(p: int) -> None:
+    classes: dict[bytes, list[np.ndarray]] = {}
+    for dag in all_dags(p):
+        classes.setdefault(cpdag(dag).tobytes(), []).append(dag)
+    for whole in classes.values():
+        keys = sorted(dag.tobytes() for dag in whole)
+        assert sorted(dag.tobytes() for dag in members(whole[-1], len(whole))) == keys
+        if len(whole) > 2:
+            first, last = (members(dag, len(whole) - 1) for dag in (whole[0], whole[-1]))
+            np.testing.assert_array_equal(first, last)
+            assert {dag.tobytes() for dag in first} <= set(keys)

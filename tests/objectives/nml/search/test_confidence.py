@@ -32,6 +32,7 @@ def test_over_all_networks_it_is_the_exact_probability(monkeypatch: pytest.Monke
     """That is the law of total expectation."""
     monkeypatch.setattr(confidence, "MAX_NETWORKS", 10**6)
     monkeypatch.setattr(confidence, "WITHIN", np.inf)
+    monkeypatch.setattr(confidence, "N_MEMBERS", 10**6)
     own = score(*chain_data(40, 4, seed))
     dags = list(all_dags(4))
     costs = np.array([own.dag(dag) for dag in dags])
@@ -79,8 +80,39 @@ def test_what_is_known_is_certain_and_a_cycle_is_impossible() -> None:
     assert found[2, 0] == 0 < found[0, 2]  # 2 -> 0 would close a cycle
     assert found.diagonal().max() == 0 <= found.min()
     assert (found + found.T).max() <= 1 + 1e-12
-    bounded = edge_probabilities(own, [path], np.zeros(1), max_parents=1)
-    assert bounded[3, 1] == bounded[0, 2] == 0 < bounded[1, 3]
+    bounded = edge_probabilities(own, [dag_of(4, (0, 2), (1, 2))], np.zeros(1), max_parents=2)
+    assert bounded[3, 2] == 0 < bounded[2, 3]
+
+
+@pytest.mark.parametrize("known", ["required", "forbidden"])
+def test_what_follows_from_known_edges_is_as_sure_as_over_all_networks_that_have_them(known: str) -> None:
+    """In the chain 0 - 1 - 2 with 0 -> 1, the reverse of 1 -> 2 would be a collider, which the data exclude."""
+    codes = np.zeros((300, 3), dtype=np.int64)
+    rng = np.random.default_rng(0)
+    codes[:, 0] = rng.integers(2, size=300)
+    for child in (1, 2):
+        codes[:, child] = codes[:, child - 1] ^ (rng.random(300) < 0.15)
+    own = BIC(codes, np.array([2, 2, 2]))
+    knowledge = {known: dag_of(3, (0, 1) if known == "required" else (1, 0))}
+    found = edge_probabilities(own, [dag_of(3, (0, 1), (1, 2))], np.zeros(1), **knowledge)
+    possible = [dag for dag in all_dags(3) if (dag[0, 1] if known == "required" else not dag[1, 0])]
+    exact = averaged(np.array([own.dag(dag) for dag in possible]), possible)
+    np.testing.assert_allclose(found, exact, atol=0.03)
+    assert min(exact[1, 2], found[1, 2]) > 0.95
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_members_of_a_class_give_the_same_probabilities(seed: int) -> None:
+    own = QuotientNML(*chain_data(100, 4, seed))
+    forbidden = dag_of(4, (3, 0))
+    classes: dict[bytes, list[np.ndarray]] = {}
+    for dag in all_dags(4):
+        if not dag[3, 0]:
+            classes.setdefault(equivalence_key(dag), []).append(dag)
+    for alike in list(classes.values())[::7]:
+        first, *others = [edge_probabilities(own, [dag], np.zeros(1), forbidden) for dag in alike]
+        for other in others:
+            np.testing.assert_array_equal(other, first)
 
 
 def test_networks_far_from_the_best_do_not_count() -> None:
