@@ -14,6 +14,7 @@ import numpy as np
 
 from law_ray.space.permutations import validate
 from law_ray.typing import FloatArray, IntArray
+from objectives.options import seeded
 from objectives.orbits import KM_PER_S, Orbits, coast, lambert
 from objectives.simulated import read_size
 
@@ -174,7 +175,7 @@ def load(source: str, seed: int = 0) -> AsteroidRouting:
         InputError: The number is not one of at least 2.
     """
     n_asteroids = read_size("asteroid", source, "asteroids", 15)
-    return AsteroidRouting(f"asteroid:{source}", drawn(n_asteroids, np.random.default_rng(seed)))
+    return AsteroidRouting(f"asteroid:{source}", drawn(n_asteroids, seeded(seed)))
 
 
 def drawn(n_asteroids: int, rng: np.random.Generator) -> Orbits:

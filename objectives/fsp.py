@@ -84,7 +84,7 @@ def load(source: str, instance: str | None = None) -> FSP:
     if is_path(source):
         path = Path(source)
         library = taillard if taillard.is_taillard(read_lines(path)) else orlib
-        times = library.read_flow_shop(path, instance)
+        times = library.read_flow_shop(path, None if instance is None else str(instance))
         return FSP(f"fsp:{path.stem}" + (f":{instance}" if instance else ""), None, times)
     if instance is not None:
         raise InputError(f"fsp:{source} is one instance: remove the option instance={instance}")

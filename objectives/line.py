@@ -16,6 +16,7 @@ from law_ray.errors import InputError
 from law_ray.space.constraints import Constraints
 from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
+from objectives.options import seeded
 from objectives.simulated import Simulated, read_size
 
 LOGNORMAL = 0.25
@@ -61,16 +62,17 @@ class Line(Simulated):
         """Return whether each of the orders (k, n) satisfies the constraints, (k,)."""
         return Constraints(self.n_items, self.before).allows(permutations)
 
-    def __call__(self, permutation: IntArray, rng: np.random.Generator) -> tuple[float, float]:
-        """Return the mean tardiness of the simulated runs, and its standard error.
+    def __call__(self, permutation: IntArray, rng: np.random.Generator) -> float | tuple[float, float]:
+        """Return the mean tardiness of the simulated runs, and its standard error if there are several.
 
         Raises:
             InputError: if it is not a permutation.
         """
         order = validate(permutation, self.n_items)
         found = [self._tardiness(self.completions(order, rng)) for _ in range(self.n_replications)]
-        error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else 0.0
-        return float(np.mean(found)), error
+        if len(found) == 1:
+            return float(found[0])
+        return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
 
     def completions(self, order: IntArray, rng: np.random.Generator) -> FloatArray:
         """Simulate the line once; return when each job (n,) leaves it, in hours."""
@@ -218,7 +220,7 @@ def load(source: str, seed: int = 0, n_stations: int = 5, buffer: int = 2, n_rep
     Raises:
         InputError: A number is too small.
     """
-    n, rng = read_size("line", source, "jobs", 20), np.random.default_rng(seed)
+    n, rng = read_size("line", source, "jobs", 20), seeded(seed)
     for name, given in (("n_stations", n_stations), ("buffer", buffer), ("n_replications", n_replications)):
         if given < 1:
             raise InputError(f"{name} is {given}: give at least 1")

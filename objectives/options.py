@@ -5,7 +5,16 @@ from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, get_args
 
+import numpy as np
+
 from law_ray.errors import InputError
+
+
+def seeded(seed: int) -> np.random.Generator:
+    """Return the generator of a problem that is drawn at random. Raises InputError if the seed is negative."""
+    if seed < 0:
+        raise InputError(f"seed={seed} is negative: choose 0 or more")
+    return np.random.default_rng(seed)
 
 
 def function_options(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

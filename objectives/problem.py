@@ -62,9 +62,19 @@ class Problem(ABC):
         return digest.hexdigest()
 
     def __post_init__(self) -> None:
-        """Replace the arrays by read-only copies."""
+        """Replace the arrays by read-only copies.
+
+        Raises:
+            InputError: One is no array of finite numbers.
+        """
         for name, given in self._arrays().items():
-            array = np.array(given, dtype=np.float64, order="C")
+            try:
+                array = np.array(given, dtype=np.float64, order="C")
+            except (TypeError, ValueError):
+                raise InputError(f"{name} of {self.name} is no array of numbers: give as many in each row") from None
+            if not np.isfinite(array).all():
+                place = np.argwhere(~np.isfinite(array))[0].tolist()
+                raise InputError(f"{name}{place} of {self.name} is {array[tuple(place)]}: give finite numbers")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 

@@ -43,7 +43,7 @@ def read_size(family: str, source: str, items: str, example: int) -> int:
     Raises:
         InputError: It is not a number of at least 2.
     """
-    if not source.isdigit() or int(source) < 2:
+    if not source.isdecimal() or int(source) < 2:
         raise InputError(
             f"{family}:{source} is unknown: give the number of {items}, at least 2, as in {family}:{example}"
         )

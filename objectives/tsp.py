@@ -13,7 +13,8 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled
 from objectives.instances.best_known import best_value
 from objectives.instances.fetch import is_path, read_instance
-from objectives.instances.tsplib import read_distances
+from objectives.instances.tsplib import MAX_CITIES, read_distances
+from objectives.options import seeded
 from objectives.problem import Problem
 
 
@@ -103,6 +104,8 @@ def load(source: str, seed: int = 0) -> TSP:
 
 
 def _random_distances(n_cities: int, seed: int) -> FloatArray:
-    places = np.random.default_rng(seed).uniform(0.0, 100.0, (n_cities, 2))
+    if n_cities > MAX_CITIES:
+        raise InputError(f"plane{n_cities} has {n_cities} cities: choose at most {MAX_CITIES}")
+    places = seeded(seed).uniform(0.0, 100.0, (n_cities, 2))
     distances: FloatArray = np.linalg.norm(places[:, None] - places, axis=2)
     return distances

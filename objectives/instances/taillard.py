@@ -85,6 +85,12 @@ def read_flow_shop(path: Path, instance: str | None) -> FloatArray:
         raise InputError(f'{path}, line {start + 1}: no line "processing times :" follows: add it')
     size = Tokens(path, lines[start + 1 : heading], start + 2)
     n_jobs, n_machines = size.size("jobs"), size.size("machines")
+    widths = [len(line.split()) for line in lines[heading + 1 : end] if line.strip()]
+    if n_jobs != n_machines and widths == [n_machines] * n_jobs:
+        raise InputError(
+            f"{path}, line {start + 2}: there are {n_jobs} rows of {n_machines} times, but a row is for a machine: "
+            "exchange the numbers of jobs and machines, or the rows and columns"
+        )
     tokens = Tokens(path, lines[heading + 1 : end], heading + 2)
     rows = [tokens.numbers(n_jobs, f"machine {machine + 1}'s times") for machine in range(n_machines)]
     tokens.end(f"machine {n_machines}")

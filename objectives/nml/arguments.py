@@ -1,10 +1,11 @@
 """The arguments of `NML`: which ones go together, and the table that they describe."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from law_ray.errors import InputError
+from law_ray.typing import BoolArray
 from objectives.nml.data.row_order import check_order
 from objectives.nml.data.tables import Table, read_table
 from objectives.nml.scores import decomposable
@@ -38,10 +39,13 @@ def check(score: str, edges: str, max_parents: int | None, n_samples: int | None
         raise InputError(f"score={score!r} is unknown: choose {', '.join(SCORES)}")
     if edges not in get_args(EdgesFrom):
         raise InputError(f"edges={edges!r} is unknown: choose {', '.join(get_args(EdgesFrom))}")
+    if max_parents is not None and max_parents < 0:
+        raise InputError(f"max_parents={max_parents} is negative: choose 0 or more")
     if max_parents is not None and edges == "skeleton":
         raise InputError(f"max_parents={max_parents} belongs to edges='score': leave it out for 'skeleton'")
-    if n_samples is not None and (n_samples < 1 or n_samples != int(n_samples)):
-        raise InputError(f"n_samples={n_samples} is not a number of samples: choose a whole number of at least 1")
+    least = 2 if score == "nml" else 1  # of which a standard error can be told
+    if n_samples is not None and (n_samples < least or n_samples != int(n_samples)):
+        raise InputError(f"n_samples={n_samples} is too few samples: choose a whole number of at least {least}")
     if target_se is not None and not target_se > 0:
         raise InputError(f"target_se={target_se} is not a standard error: choose a positive number of nats")
     if n_samples is not None and target_se is not None:
@@ -50,3 +54,13 @@ def check(score: str, edges: str, max_parents: int | None, n_samples: int | None
         raise InputError(f"target_se={target_se} belongs to score='nml': leave it out for {score!r}")
     if score in decomposable.SCORES and n_samples is not None:
         raise InputError(f"n_samples={n_samples} has no use for {score!r}, which is exact: leave it out")
+
+
+def check_parents(max_parents: int | None, required: BoolArray, names: Sequence[str]) -> None:
+    """Refuse required edges (p, p), [parent, child], that give a column of these names more than `max_parents`."""
+    counts = required.sum(axis=0)
+    if max_parents is not None and counts.max() > max_parents:
+        child = int(counts.argmax())
+        raise InputError(
+            f"max_parents={max_parents} is less than the {counts[child]} required parents of {names[child]!r}: raise it"
+        )

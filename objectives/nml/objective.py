@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from law_ray.errors import InputError
 from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.answers import Answers
-from objectives.nml.arguments import EdgesFrom, RowOrder, check, read
+from objectives.nml.arguments import EdgesFrom, RowOrder, check, check_parents, read
 from objectives.nml.data.knowledge import Edges, Tiers, read_knowledge
 from objectives.nml.data.rules import Bins, Columns, States
 from objectives.nml.data.tables import Table
@@ -123,6 +124,7 @@ class NML(Answers):
         self.n_items = len(self.table.names)
         self.item_names = self.table.names
         self.knowledge = read_knowledge(self.table.names, required, forbidden, tiers)
+        check_parents(max_parents, self.knowledge.required, self.table.names)
         self.skeleton: BoolArray | None = None
         if edges == "skeleton":
             self.skeleton = skeleton(self.table.codes, self.table.cardinalities, alpha, dof)
@@ -205,9 +207,11 @@ class NML(Answers):
         if self.score == "nml":
             try:
                 plan = importance.plan(dag, r, n_rows, self.n_samples, self.target_se, int(rng.integers(2**63)))
-            except importance.OutOfReachError:
-                if self.n_samples is not None or self.target_se is not None:
-                    raise
+            except importance.OutOfReachError as error:
+                if self.n_samples is not None:
+                    raise InputError(f"{error.reason}: choose fewer n_samples, or score=nml-uniform") from None
+                if self.target_se is not None:
+                    raise InputError(f"{error.reason}: choose a larger target_se, or score=nml-uniform") from None
                 return {} if index else self._stand_in(dag)
             part: dict[str, Any] = {"batches": importance.run(plan, range(index, len(plan.batches), k))}
             return part if index else {**part, "plan": plan, "neg_log_likelihood": self._neg_log_likelihood(dag)}

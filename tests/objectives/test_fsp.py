@@ -64,6 +64,9 @@ def test_times_of_a_wrong_shape_or_sign_are_refused() -> None:
         (np.zeros((0, 3)), r"shape \(0, 3\)"),
         (np.zeros(3), r"shape \(3,\)"),
         (np.array([[1.0, 2], [3, -4]]), "negative time for job 1 on machine 1"),
+        ([[1.0, 2.0], [3.0, np.nan]], r"^times\[1, 1\] of fsp:x is nan: give finite numbers$"),
+        ([[1.0, 2.0], [3.0]], "^times of fsp:x is no array of numbers: give as many in each row$"),
+        ([["one", "two"]], "^times of fsp:x is no array of numbers"),
     ):
         with pytest.raises(InputError, match=culprit):
             FSP("fsp:x", None, times)

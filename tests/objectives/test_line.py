@@ -98,6 +98,11 @@ def test_insertion_is_optimal_for_three_jobs_without_constraints():
     assert line.prior_mean(line.insertion()[None])[0] == pytest.approx(every.min())
 
 
+def test_one_replication_has_no_standard_error():
+    value = load("8", n_replications=1)(np.arange(8), np.random.default_rng(0))
+    assert isinstance(value, float)
+
+
 @pytest.mark.parametrize(
     ("source", "options"), [("one", {}), ("1", {}), ("5", {"buffer": 0}), ("5", {"n_stations": 0})]
 )

@@ -26,3 +26,5 @@ def test_the_size_is_read_from_the_name():
     assert read_size("line", "12", "jobs", 20) == 12
     with pytest.raises(InputError, match=r"line:x is unknown: give the number of jobs, at least 2, as in line:20"):
         read_size("line", "x", "jobs", 20)
+    with pytest.raises(InputError, match="give the number of jobs"):
+        read_size("line", "²", "jobs", 20)

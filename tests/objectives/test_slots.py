@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -74,6 +75,19 @@ def test_the_heuristics_are_better_than_chance_and_the_proxy_ranks():
     assigned, turnover = warehouse.starts(2, rng)
     assert warehouse.prior_mean(assigned[None]) < warehouse.prior_mean(turnover[None])
     assert warehouse(assigned, rng)[0] < warehouse(turnover, rng)[0] < np.median(values)
+
+
+def test_no_swap_improves_what_swaps_have_made_and_each_changes_the_proxy_by_what_is_computed():
+    warehouse = load("9", depth=4)
+    slotting = np.random.default_rng(0).permutation(9)
+    changes = warehouse._changes_by_swaps(slotting)
+    best = warehouse.assigned()
+    for a, b in itertools.product(range(9), repeat=2):
+        swapped, other = slotting.copy(), best.copy()
+        swapped[[a, b]], other[[a, b]] = swapped[[b, a]], other[[b, a]]
+        before, after = warehouse.prior_mean(np.array([slotting, swapped]))
+        assert changes[a, b] == pytest.approx(after - before, abs=1e-9)
+        assert warehouse.prior_mean(other[None]) >= warehouse.prior_mean(best[None]) - 1e-9
 
 
 def test_the_answer_lists_each_article_once():

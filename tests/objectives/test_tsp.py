@@ -53,6 +53,12 @@ def test_distances_of_a_wrong_shape_are_refused(shape: tuple) -> None:
         TSP("tsp:x", None, np.zeros(shape))
 
 
+@pytest.mark.parametrize(("source", "seed", "culprit"), [("plane30000", 0, "at most 5000"), ("plane5", -1, "seed=-1")])
+def test_random_cities_that_cannot_be_drawn_are_refused(source: str, seed: int, culprit: str) -> None:
+    with pytest.raises(InputError, match=culprit):
+        load(source, seed)
+
+
 def test_a_file_is_loaded_as_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "square.tsp"
     path.write_text(

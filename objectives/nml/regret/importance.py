@@ -65,7 +65,16 @@ class Plan:
 
 
 class OutOfReachError(InputError):
-    """The regret would take more time or memory than there is."""
+    """The regret would take more time or memory than there is.
+
+    Args:
+        reason: How much it would take.
+        remedy: What to do about it.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}: {remedy}")
+        self.reason = reason
 
 
 class BatchResult(NamedTuple):
@@ -212,11 +221,11 @@ def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int) -
         )
         if n_bytes > _MAX_BYTES:
             raise OutOfReachError(
-                f"the regret would take {n_bytes / 1e9:.0f} GB: use fewer rows or estimator='uniform'"
+                f"the regret would take {n_bytes / 1e9:.0f} GB", "use fewer rows or estimator='uniform'"
             )
     seconds = sum(part.seconds * size for part, size in zip(parts, sizes, strict=True))
     if seconds > _MAX_SECONDS:
         raise OutOfReachError(
-            f"the regret would take about {seconds / 60:.0f} minutes: choose a larger target_se, fewer n_samples or "
-            "estimator='uniform'"
+            f"the regret would take about {seconds / 60:.0f} minutes",
+            "choose a larger target_se, fewer n_samples or estimator='uniform'",
         )

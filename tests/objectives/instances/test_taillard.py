@@ -100,6 +100,10 @@ def test_a_file_of_one_or_several_instances_is_read(tmp_path: Path) -> None:
             "number of jobs :\n 2 2\nprocessing times :\n 1 2\n 3",
             "line 5: the data end after 1 of 2 numbers, machine 2",
         ),
+        (
+            "number of jobs :\n 2 3\nprocessing times :\n 1 3 5\n\n 2 4 6",
+            "line 2: there are 2 rows of 3 times, but a row is for a machine: exchange the numbers of jobs",
+        ),
         ("number of jobs :\n 2 1\nprocessing times :\n 1 2\n 3", "line 5: '3' follows the end of machine 1"),
     ],
 )

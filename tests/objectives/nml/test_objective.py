@@ -178,7 +178,7 @@ def test_parents_are_chosen_by_quotient_nml_whose_regret_counts_as_much_as_that_
 
 
 def out_of_reach(*_: object) -> None:
-    raise importance.OutOfReachError("the regret would take 3 GB")
+    raise importance.OutOfReachError("the regret would take 3 GB", "use fewer rows")
 
 
 def test_where_the_regret_is_out_of_reach_an_upper_estimate_by_quotient_nml_is_named(
@@ -198,8 +198,8 @@ def test_where_the_regret_is_out_of_reach_an_upper_estimate_by_quotient_nml_is_n
     assert found["regret"] > accurate["regret"]
     assert found["regret"] - accurate["regret"] < 4 * found["standard_error"]
     assert SACHS.combine([part(permutation, rng(1)) for part in SACHS.split(3)]) == SACHS(permutation, rng(1))
-    for own in ({"target_se": 0.2}, {"n_samples": 50}):  # what the user asked for is kept, or refused
-        with pytest.raises(InputError, match="3 GB"):
+    for own, other in (({"target_se": 0.2}, "a larger target_se"), ({"n_samples": 50}, "fewer n_samples")):
+        with pytest.raises(InputError, match=f"3 GB: choose {other}, or score=nml-uniform$"):  # kept, or refused
             NML(TABLE, **own)(permutation, rng(1))
 
 
@@ -322,6 +322,11 @@ def test_the_fingerprint_covers_the_data_and_the_options() -> None:
         ({"score": "aic"}, "score='aic' is unknown: choose nml, nml-uniform, bic"),
         ({"edges": "both"}, "edges='both' is unknown: choose score, skeleton"),
         ({"n_samples": 0}, "n_samples=0"),
+        ({"n_samples": 1}, "n_samples=1 is too few samples: choose a whole number of at least 2"),
+        (
+            {"max_parents": 1, "required": [(TABLE.names[0], TABLE.names[5]), (TABLE.names[1], TABLE.names[5])]},
+            f"max_parents=1 is less than the 2 required parents of '{TABLE.names[5]}': raise it",
+        ),
         ({"n_samples": 2.5}, "n_samples=2.5"),
         ({"target_se": 0.0}, r"target_se=0\.0"),
         ({"target_se": 0.1, "n_samples": 100}, "choose one of them"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency
 
 from law_ray.errors import InputError
+from objectives.nml.search import pc_stable as module
 from objectives.nml.search.pc_stable import DegreesOfFreedom, g_squared, skeleton
 from tests.oracles.graphs import dag_of
 
@@ -127,3 +128,16 @@ def test_skeleton_does_not_depend_on_the_order_of_the_columns(order: list[int], 
 def test_skeleton_refuses_unknown_options(options: dict, culprit: str) -> None:
     with pytest.raises(InputError, match=culprit):
         skeleton(network_codes(10, 0), R, **options)
+
+
+def test_a_cause_of_too_many_effects_is_refused_before_its_sets_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    cause = rng.integers(2, size=300)
+    codes = np.column_stack([cause, *(cause ^ (rng.random(300) < 0.1) for _ in range(8))]).astype(np.int64)
+    r = np.full(9, 2)
+    assert skeleton(codes, r)[0, 1:].sum() >= 4
+    monkeypatch.setattr(module, "MAX_TESTS", 100)
+    with pytest.raises(
+        InputError, match=r"would take up to .* tests, since a column has 8 neighbours: use"
+    ):
+        skeleton(codes, r)
