@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray
-from objectives.nml.data.row_order import check_order
+from objectives.nml.data.row_order import RowOrder
 from objectives.nml.data.tables import Table, read_table
 from objectives.nml.scores import decomposable
 
@@ -16,18 +16,14 @@ if TYPE_CHECKING:
 SCORES = ("nml", "nml-uniform", *decomposable.SCORES)
 
 EdgesFrom = Literal["score", "skeleton"]
-RowOrder = Literal["check", "independent"]
 
 
 def read(data: "Table | pd.DataFrame | str | Path", how: Mapping[str, Any], rows: RowOrder) -> Table:
     """Return the data as a table, read by the options `how` of `read_table`; `rows` says what its order means."""
+    if not isinstance(data, Table):
+        return read_table(data, rows=rows, **how)
     if rows not in get_args(RowOrder):
         raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
-    if not isinstance(data, Table):
-        table = read_table(data, **how)
-        if rows == "check":
-            check_order(table)
-        return table
     if how:
         raise InputError(f"{data.name} is a table of discrete columns already: leave {', '.join(how)} out")
     return data

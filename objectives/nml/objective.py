@@ -15,8 +15,9 @@ from law_ray.errors import InputError
 from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.answers import Answers
-from objectives.nml.arguments import EdgesFrom, RowOrder, check, check_parents, read
+from objectives.nml.arguments import EdgesFrom, check, check_parents, read
 from objectives.nml.data.knowledge import Edges, Tiers, read_knowledge
+from objectives.nml.data.row_order import RowOrder
 from objectives.nml.data.rules import Bins, Columns, States
 from objectives.nml.data.tables import Table
 from objectives.nml.graphs.structure import dag_from_order, equivalence_key
@@ -60,7 +61,7 @@ class NML(Answers):
 
     Args:
         data: a DataFrame, the path of a .csv, .tsv or .parquet file, or a Table, for which the options from `bins` to
-            `encoding` are left out.
+            `decimal` are left out.
         score: "nml", the likelihood plus the accurate regret (`objectives.nml.regret.importance`); "nml-uniform", the
             paper's estimate from uniform data sets; or a decomposable score (`objectives.nml.scores.decomposable`):
             "bic", "fnml", "qnml", "bdeu".
@@ -81,6 +82,7 @@ class NML(Answers):
         drop: the columns to leave out, see there.
         sep: what separates the columns of a text file, by default found in it; see there.
         encoding: how a text file encodes its characters, by default UTF-8; see there.
+        decimal: its decimal mark, by default a point; see there.
         required: edges that the network must have, see `objectives.nml.data.knowledge.read_knowledge`.
         forbidden: edges that it cannot have, see there.
         tiers: groups of columns, in an order against which no edge goes, see there.
@@ -108,13 +110,15 @@ class NML(Answers):
         drop: Columns | None = None,
         sep: str | None = None,
         encoding: str | None = None,
+        decimal: str | None = None,
         required: Edges | None = None,
         forbidden: Edges | None = None,
         tiers: Tiers | None = None,
         rows: RowOrder = "check",
     ) -> None:
         check(score, edges, max_parents, n_samples, target_se)
-        how = {"bins": bins, "states": states, "columns": columns, "drop": drop, "sep": sep, "encoding": encoding}
+        form = {"sep": sep, "encoding": encoding, "decimal": decimal}
+        how = {"bins": bins, "states": states, "columns": columns, "drop": drop, **form}
         self.table = read(data, {name: value for name, value in how.items() if value is not None}, rows)
         self.score = score
         self.n_samples = n_samples

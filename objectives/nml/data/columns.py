@@ -1,6 +1,7 @@
 """From a column of data to a discrete variable: its states, observed, declared or binned, and the code of every row."""
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from objectives.nml.data.rules import Rules, listed, state_text
 if TYPE_CHECKING:
     import pandas as pd
 
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+(,\d+)?")
 _MANY_STATES = 100  # heuristic: with more states than this, and than half the rows, a column numbers the rows
 _SOME_STATES, _FEW_ROWS = 20, 10  # heuristic: more states than that, with fewer rows each, are worth a warning
 _EXACT = 2.0**53  # below it, floats represent every integer
@@ -156,7 +158,10 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         codes, observed = pd.factorize(column, sort=True)
     states = tuple(state_text(state) for state in observed)
     if declared is not None:
-        return declared, _recode(name, codes, states, declared)
+        return declared, _recode(name, codes, _as_declared(states, declared), declared)
+    if kind == "string" and any("," in state for state in states) and all(map(_DECIMAL_COMMA.fullmatch, states)):
+        remedy = "give decimal=, for a text file, or convert them, or declare its states"
+        raise ColumnError(name, "holds numbers with decimal commas", remedy)
     if kind != "categorical" and len(states) > max(_MANY_STATES, len(codes) // 2):
         integer = kind == "integer"
         remedy = f"group its values, or bin it with bins='{name}=5'" if integer else "or group its values"
@@ -206,6 +211,23 @@ def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[t
     intervals[0] = f"[{intervals[0][1:]}"
     filled, codes = np.unique(bins, return_inverse=True)
     return tuple(intervals[k] for k in filled), codes
+
+
+def _as_declared(observed: Sequence[str], declared: Sequence[str]) -> Sequence[str]:
+    """Return the states as they are if all are declared, or else as the numbers and booleans that they stand for."""
+    if set(observed) <= set(declared):
+        return observed
+    return [state if state in declared else _plain(state) for state in observed]
+
+
+def _plain(text: str) -> str:
+    """Return the text of a number without what does not change it, or True or False for a boolean."""
+    if text.lower() in ("true", "false"):
+        return text.capitalize()
+    try:
+        return state_text(float(text))
+    except (ValueError, OverflowError):
+        return text
 
 
 def _recode(name: str, codes: IntArray, observed: Sequence[str], declared: Sequence[str]) -> IntArray:

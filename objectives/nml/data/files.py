@@ -3,9 +3,10 @@
 import codecs
 import csv
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from law_ray.errors import InputError
 
@@ -16,24 +17,34 @@ TEXT = (".csv", ".tsv")
 SUFFIXES = (*TEXT, ".parquet")
 
 _SEPARATORS = ",\t;|"
+_LEADING_ZERO = re.compile(rb"""(^|[,\t;|"' ])[-+]?0\d""", re.MULTILINE)
 _SAMPLE = 100  # heuristic: lines that are read to find the separator
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
-def read_file(path: Path, sep: str | None = None, encoding: str | None = None) -> "pd.DataFrame":
+def read_file(
+    path: Path,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    as_text: Collection[str] = (),
+) -> "pd.DataFrame":
     """Return the table in a file, with the names of its columns as they are there, repeated and empty ones too.
 
     Args:
         path: a .csv, .tsv or .parquet file. In the text files, the first line that is not empty names the columns; a
             name is read without the blanks around it, and a line break in it as a blank. Only an empty cell is missing:
-            NA, None or nan are texts like any other.
+            NA, None or nan are texts like any other. Numbers of which one begins with a zero, 007, are texts too.
         sep: what separates the columns of a text file, one character or "tab". By default it is the comma, tab,
             semicolon or vertical bar that divides the first 100 lines into equally many cells.
+        decimal: the decimal mark of a text file, a point or a comma.
+        as_text: columns of a text file whose cells are not to be read as numbers or booleans.
         encoding: how a text file encodes its characters, by the names that Python has for encodings; by default what
             its first bytes say (UTF-8 or UTF-16 with a byte order mark), else UTF-8.
 
     Raises:
-        InputError: in one line that names the file, if it is absent or of another kind, or cannot be read.
+        InputError: in one line that names the file, if it is absent or of another kind, cannot be read, or two
+            separators divide its lines equally.
     """
     kind = path.suffix.lower()
     if not path.is_file():
@@ -42,10 +53,15 @@ def read_file(path: Path, sep: str | None = None, encoding: str | None = None) -
         raise InputError(f"{path} has the unknown extension {path.suffix!r}: pass {_kinds()}")
     if kind in TEXT:
         encoding = _encoding(path, encoding)
-    elif sep is not None or encoding is not None:
-        raise InputError(f"{path} is no text file: leave {'sep' if sep is not None else 'encoding'} out")
+    elif given := [name for name, value in (("sep", sep), ("encoding", encoding), ("decimal", decimal)) if value]:
+        raise InputError(f"{path} is no text file: leave {given[0]} out")
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal={decimal!r} is no decimal mark: give a point or a comma")
     try:
-        return _read_text(path, _separator(path, sep, encoding), encoding) if encoding else _read_parquet(path)
+        if not encoding:
+            return _read_parquet(path)
+        form = {"sep": _separator(path, sep, encoding, decimal), "encoding": encoding, "decimal": decimal or "."}
+        return _read_text(path, form, as_text)
     except InputError:
         raise
     except UnicodeError:
@@ -58,15 +74,24 @@ def read_file(path: Path, sep: str | None = None, encoding: str | None = None) -
         raise InputError(f"{path} cannot be read ({reason[0]}): check that it is a {kind} file") from error
 
 
-def _read_text(path: Path, sep: str, encoding: str) -> "pd.DataFrame":
+def _read_text(path: Path, form: dict[str, str], as_text: Collection[str]) -> "pd.DataFrame":
     import pandas as pd
 
-    form = {"sep": sep, "encoding": encoding, "encoding_errors": "strict"}
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False, **form).iloc[0]
-    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False, **form)
+    how: dict[str, Any] = {**form, "encoding_errors": "strict"}
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False, **how).iloc[0]
+    how |= {"keep_default_na": False, "na_values": [""]}
+    frame = pd.read_csv(path, low_memory=False, **how)
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError("its lines have more cells than its header: is that the first line?")
-    frame.columns = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
+    names = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
+    zeros = _LEADING_ZERO.search(path.read_bytes()) is not None
+    again = [i for i, name in enumerate(names) if name in as_text or (zeros and frame.dtypes.iloc[i].kind in "iuf")]
+    if again:
+        texts = pd.read_csv(path, usecols=again, dtype=str, **how)
+        for k, i in enumerate(again):
+            if names[i] in as_text or texts.iloc[:, k].str.match(r"[-+]?0\d").any():
+                frame.isetitem(i, texts.iloc[:, k])
+    frame.columns = pd.Index(names)
     return frame
 
 
@@ -106,8 +131,8 @@ def _undecodable_line(path: Path, encoding: str) -> int:
     return number
 
 
-def _separator(path: Path, given: str | None, encoding: str) -> str:
-    """Return what separates the columns.
+def _separator(path: Path, given: str | None, encoding: str, decimal: str | None) -> str:
+    """Return what separates the columns, which is not the decimal mark.
 
     `csv.Sniffer` is not used: it takes letters for separators, and fails on quoted cells.
     """
@@ -118,8 +143,12 @@ def _separator(path: Path, given: str | None, encoding: str) -> str:
         return sep
     with path.open(encoding=encoding, newline="") as file:
         lines = list(itertools.islice(file, _SAMPLE))
-    evidence = {sep: _evidence(list(_cells(lines, sep)), cut=len(lines) == _SAMPLE) for sep in _SEPARATORS}
-    return max(_SEPARATORS, key=evidence.__getitem__)  # the first of equals
+    possible = _SEPARATORS.replace(decimal or ".", "")
+    evidence = {sep: _evidence(list(_cells(lines, sep)), cut=len(lines) == _SAMPLE) for sep in possible}
+    equal = [sep for sep, (divides_equally, _) in evidence.items() if divides_equally]
+    if len(equal) > 1 and len(lines) > 1:
+        raise InputError(f"{path} could be separated by {' or '.join(map(repr, equal))}: say by which, with sep")
+    return max(possible, key=evidence.__getitem__)  # the first of equals
 
 
 def _cells(lines: list[str], sep: str) -> Iterator[int]:

@@ -4,20 +4,29 @@ Learning a network takes each row for an independent draw from one distribution.
 (interventions), subjects or places put one below the other, and time series, are none: then their order tells. Once
 they are shuffled, such rows cannot be recognised, and nothing here does.
 
-A table that is sorted by columns of its own is fine, for these columns explain the order. So the rows are compared
-within strata, the values of those columns. Two statistics have known moments if the rows are exchangeable. Neighbours:
-how often two rows one below the other have the same state (Mood 1940, "The distribution theory of runs"); this finds
-short groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of rows; this finds long groups.
+A table that is sorted by columns of its own is fine, for these columns explain the order, a binned one by its numbers.
+So the rows are compared within strata, the values of those columns. Two statistics have known moments if the rows are
+exchangeable. Neighbours: how often two rows one below the other have the same state (Mood 1940, "The distribution
+theory of runs"); this finds short groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of
+rows; this finds long groups.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import IntArray
-from objectives.nml.data.tables import Table
 from objectives.nml.scores.contingency import MAX_CELLS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from objectives.nml.data.tables import Table
+
+RowOrder = Literal["check", "independent"]
+"""Whether the rows are checked, or taken for independent."""
 
 Z = 8.0
 """Standard deviations beyond which chance is ruled out (heuristic: about 1e-15 for a normal)."""
@@ -42,16 +51,20 @@ class Excess(NamedTuple):
     """by which neighbours agree more often; for drift the excess of chi-squared, which grows like the rows too"""
 
 
-def check_order(table: Table) -> None:
+def check_order(table: "Table", strata: IntArray | None = None) -> None:
     """Refuse a table in which the order of the rows tells something that no column explains.
 
     Cost: some passes over the rows for each column; 1.5 s for 1,000,000 rows of 20 columns.
+
+    Args:
+        table: The table.
+        strata: (rows,) numbered downwards, within which alone the rows are compared; by default all rows are one.
 
     Raises:
         InputError: in one line that names the column that tells most, and what mends it.
     """
     codes, r = table.codes, table.cardinalities
-    strata, sorted_by = _sorted_by(codes)
+    strata, sorted_by = _sorted_by(codes, np.zeros(len(codes), dtype=np.int64) if strata is None else strata)
     worst: tuple[float, int, str] | None = None
     for i in range(codes.shape[1]):
         if i in sorted_by:
@@ -69,6 +82,20 @@ def check_order(table: Table) -> None:
             f"{worst[0]:.0f} standard deviations, as it does in rows of several experiments, subjects or times: learn "
             "each group alone, add the group as a column, or say that the order means nothing with rows=independent"
         )
+
+
+def order_of_numbers(columns: "Iterable[pd.Series[Any]]") -> IntArray | None:
+    """Return the strata (rows,) of equal numbers in the column that sorts the rows most finely; None if none does.
+
+    The states of a binned column say less of the order than its numbers do.
+    """
+    finest: IntArray | None = None
+    for column in columns:
+        if column.dtype.kind in "iuf" and (column.is_monotonic_increasing or column.is_monotonic_decreasing):
+            values = column.to_numpy()
+            strata = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
+            finest = strata if finest is None or strata[-1] > finest[-1] else finest
+    return finest
 
 
 def neighbours(column: IntArray, strata: IntArray) -> Excess:
@@ -122,12 +149,12 @@ def _excess(above: float, variance: float, most: float, rows: float) -> Excess:
     return Excess(above / variance**0.5, above / most, rows)
 
 
-def _sorted_by(codes: IntArray) -> tuple[IntArray, list[int]]:
+def _sorted_by(codes: IntArray, strata: IntArray) -> tuple[IntArray, list[int]]:
     """The strata (rows,) of the columns by which the rows are sorted, numbered downwards, and these columns.
 
-    A column sorts the rows if in each stratum of the columns before it the rows of a state are together.
+    A column sorts the rows if in each stratum, those given and of the columns before it, the rows of a state are
+    together.
     """
-    strata = np.zeros(len(codes), dtype=np.int64)
     columns: list[int] = []
     left = list(range(codes.shape[1]))
     while left:

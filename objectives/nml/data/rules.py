@@ -36,7 +36,7 @@ def read_rules(names: Sequence[str], bins: Bins | None, states: States | None) -
         named_bins = {str(column): _n_bins(n) for column, n in given.items()}
     elif given is not None:
         continuous_bins = _n_bins(given)
-    named_states = {} if states is None else _declared(states)
+    named_states = declared_states(states)
     for column in named_bins:
         find_column(names, column, "bins")
         if column in named_states:
@@ -109,8 +109,10 @@ def _n_bins(value: Any) -> int:
     return n
 
 
-def _declared(states: States) -> dict[str, tuple[str, ...]]:
-    """The declared states of columns, from a mapping, a text or a JSON file."""
+def declared_states(states: States | None) -> dict[str, tuple[str, ...]]:
+    """Return the declared states of columns, from a mapping, a text or a JSON file."""
+    if states is None:
+        return {}
     given: Any = states
     if isinstance(states, str | Path) and str(states).endswith(".json"):
         try:

@@ -2,11 +2,11 @@
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from objectives.nml.data.columns import (
     thinly_filled,
 )
 from objectives.nml.data.files import TEXT, read_file
-from objectives.nml.data.rules import Bins, Columns, States, kept_columns, read_rules
+from objectives.nml.data.row_order import RowOrder, check_order, order_of_numbers
+from objectives.nml.data.rules import Bins, Columns, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def read_table(
     drop: Columns | None = None,
     sep: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
+    rows: RowOrder = "independent",
 ) -> Table:
     """Read a table of discrete columns from a pandas DataFrame, a .csv, .tsv or .parquet file.
 
@@ -121,13 +124,19 @@ def read_table(
         drop: the columns to leave out, instead of `columns`.
         sep: what separates the columns of a text file, see `read_file`.
         encoding: how it encodes its characters, see there.
+        decimal: its decimal mark, see there.
+        rows: "check" refuses a table whose rows are not independent draws, as far as their order tells
+            (`objectives.nml.data.row_order`).
 
     Raises:
         InputError: in one line that names every column with missing values, a single state or values that are not
             discrete, and what mends it; a value outside the declared states; a repeated or empty name; or a file that
             is absent or cannot be read.
     """
-    frame, name = _open(source, sep, encoding)
+    if rows not in get_args(RowOrder):
+        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
+    form = {"sep": sep, "encoding": encoding, "decimal": decimal}
+    frame, name = _open(source, form, declared_states(states))
     kept = kept_columns([str(column) for column in frame.columns], columns, drop)
     names = tuple(str(frame.columns[i]) for i in kept)
     _check_names(name, names, kept)
@@ -151,19 +160,24 @@ def read_table(
     found = {column: own for column, own in zip(names, labels, strict=True) if column not in named}
     if message := thinly_filled(name, found, len(frame)):
         warnings.warn(message, stacklevel=2)
-    return Table(name=name, names=names, states=tuple(labels), codes=codes)
+    table = Table(name=name, names=names, states=tuple(labels), codes=codes)
+    if rows == "check":
+        check_order(table, order_of_numbers([frame.iloc[:, i] for i in kept]))
+    return table
 
 
-def _open(source: "str | Path | pd.DataFrame", sep: str | None, encoding: str | None) -> "tuple[pd.DataFrame, str]":
-    """The data of a source, and a name for them."""
+def _open(
+    source: "str | Path | pd.DataFrame", form: Mapping[str, str | None], declared: Collection[str]
+) -> "tuple[pd.DataFrame, str]":
+    """The data of a source, and a name for them; columns with declared states are read as texts."""
     import pandas as pd
 
     if isinstance(source, str | Path):
-        return read_file(Path(source), sep, encoding), Path(source).name
+        return read_file(Path(source), **form, as_text=declared), Path(source).name
     if not isinstance(source, pd.DataFrame):
         raise InputError(f"data of type {type(source).__name__} is not a table: pass a DataFrame or a file's path")
-    if sep is not None or encoding is not None:
-        raise InputError(f"{'encoding' if sep is None else 'sep'} is for text files: leave it out for a DataFrame")
+    if given := [name for name, value in form.items() if value is not None]:
+        raise InputError(f"{given[0]} is for text files: leave it out for a DataFrame")
     return source, "table"
 
 

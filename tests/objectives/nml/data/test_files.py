@@ -68,13 +68,62 @@ def test_quoted_cells_with_any_separator_in_them_are_read_back(
         ("when,what\n10:30,a;b;c\n11:30,d\n", ["when", "what"]),  # lists in cells
         ("a,b;c\n1,2;x\n3,4\n", ["a", "b;c"]),
         ('"a;b",c\n1,2\n2,1\n', ["a;b", "c"]),
-        ("a|b,c|d\n1|2,3|4\n", ["a", "b,c", "d"]),  # both divide all lines alike: the one with more cells
         ("\n\na\tb\n1\t2\n", ["a", "b"]),
     ],
 )
 def test_the_separator_divides_all_lines_alike(tmp_path: Path, text: str, columns: list[str]) -> None:
     (tmp_path / "a.csv").write_text(text)
     assert list(read_file(tmp_path / "a.csv").columns) == columns
+
+
+def test_two_separators_that_divide_all_lines_alike_must_be_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("height, m;weight, kg\n1,6;60,5\n1,8;80,5\n")
+    refused("a.csv could be separated by ',' or ';': say by which, with sep$", path)
+    frame = read_file(path, ";", decimal=",")
+    assert frame.to_dict("list") == {"height, m": [1.6, 1.8], "weight, kg": [60.5, 80.5]}
+    assert list(read_file(path, decimal=",").columns) == ["height, m", "weight, kg"]  # a decimal mark separates nothing
+
+
+def test_decimal_commas_are_named_and_read_where_they_are_given(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", [["x", "y"], *([f"{k},5" if k else "-3", str(k % 2)] for k in range(40))], ";")
+    refused("column 'x' holds numbers with decimal commas: give decimal=, for a text file, or convert them", path)
+    refused("column 'x' is continuous", path, decimal=",")
+    assert read_table(path, bins=4, decimal=",").cardinalities.tolist() == [4, 2]
+    refused("decimal=';' is no decimal mark", path, decimal=";")
+    coded = written(tmp_path / "b.csv", [["x", "y"], ["0,1", "a"], ["1,0", "b"]], ";")
+    assert read_table(coded, states={"x": ["0,1", "1,0"]}).states[0] == ("0,1", "1,0")
+
+
+def test_codes_with_leading_zeros_are_texts_and_other_numbers_are_not(tmp_path: Path) -> None:
+    rows = [["code", "year", "ratio", "id"], ["1", "2001", "0.5", "a"], ["01", "2002", "0.25", "b"]]
+    path = written(tmp_path / "a.csv", [*rows, ["001", "2001", "0.5", "b"]])
+    table = read_table(path, drop="ratio")
+    assert dict(zip(table.names, table.states, strict=True))["code"] == ("001", "01", "1")
+    assert table.states[1] == ("2001", "2002")
+    frame = read_file(path)
+    assert [frame[name].dtype.kind for name in ("year", "ratio")] == ["i", "f"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "declared"),
+    [
+        (["TRUE", "FALSE", "TRUE"], "FALSE,TRUE"),
+        (["true", "false", "true"], "false,true"),
+        (["TRUE", "FALSE", "TRUE"], "True,False"),
+        (["02", "01", "02"], "01,02,10"),
+        (["1.0", "2.0", "1"], "1,2"),
+        (["1E1", "10", "2"], "10,2"),
+    ],
+)
+def test_declared_states_match_the_cells_as_they_are_or_what_they_stand_for(
+    tmp_path: Path, cells: list[str], declared: str
+) -> None:
+    path = written(tmp_path / "a.csv", [["x", "y"], *([cell, str(k % 2)] for k, cell in enumerate(cells))])
+    table = read_table(path, states=f"x={declared}")
+    assert table.states[0] == tuple(declared.split(","))
+    other = written(path, [["x", "y"], *([cell, "a"] for cell in cells), ["7", "b"]])
+    refused("column 'x' has the value '7' in row 4, outside", other, states=f"x={declared}")
 
 
 def test_a_row_that_the_sample_cuts_in_two_does_not_matter(tmp_path: Path) -> None:
@@ -138,7 +187,8 @@ def test_options_of_text_files_are_refused_for_others(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "a.parquet")
     refused("a.parquet is no text file: leave sep out", tmp_path / "a.parquet", sep=";")
     refused("a.parquet is no text file: leave encoding out", tmp_path / "a.parquet", encoding="ascii")
-    for option in ("sep", "encoding"):
+    refused("a.parquet is no text file: leave decimal out", tmp_path / "a.parquet", decimal=",")
+    for option in ("sep", "encoding", "decimal"):
         with pytest.raises(InputError, match=f"{option} is for text files: leave it out for a DataFrame"):
             read_table(frame, **{option: ","})
 

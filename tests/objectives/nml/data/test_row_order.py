@@ -83,6 +83,22 @@ def test_subjects_measured_repeatedly_and_time_series_are_refused() -> None:
         check_order(table_of(walk))
 
 
+@pytest.mark.parametrize("ascending", [True, False])
+def test_a_table_sorted_by_numbers_that_are_binned_then_passes(ascending: bool) -> None:
+    rng = np.random.default_rng(4)
+    age = np.sort(rng.uniform(20, 80, 5000))[:: 1 if ascending else -1]
+    ill = rng.random(5000) < 1 / (1 + np.exp(-(age - 50) / 8))
+    frame = pd.DataFrame({"age": age, "ill": ill, "other": rng.random(5000) < 0.5})
+    assert NML(frame, bins=4).n_items == 3
+    assert NML(frame.assign(age=age.round()), bins=4).n_items == 3  # with ties
+    with pytest.raises(InputError, match="column 'ill' drifts"):
+        NML(frame[["ill", "other"]])  # nothing explains the order
+    within = frame.groupby(age.round()).cumcount()
+    groups = np.where(rng.random(5000) < 0.3, rng.random(5000) < 0.5, within % 40 < 20)
+    with pytest.raises(InputError, match="column 'other'"):  # rows of one age are compared
+        NML(frame.assign(age=age.round(), other=groups), bins="age=4")
+
+
 def test_a_few_rows_of_a_rare_state_together_are_no_evidence() -> None:
     codes = np.random.default_rng(3).integers(2, size=(2000, 3))
     codes[100:115, 1] = 2

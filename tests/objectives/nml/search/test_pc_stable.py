@@ -137,7 +137,5 @@ def test_a_cause_of_too_many_effects_is_refused_before_its_sets_are_tried(monkey
     r = np.full(9, 2)
     assert skeleton(codes, r)[0, 1:].sum() >= 4
     monkeypatch.setattr(module, "MAX_TESTS", 100)
-    with pytest.raises(
-        InputError, match=r"would take up to .* tests, since a column has 8 neighbours: use"
-    ):
+    with pytest.raises(InputError, match=r"would take up to .* tests, since a column has 8 neighbours: use"):
         skeleton(codes, r)
