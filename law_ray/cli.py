@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import shlex
 import signal
 import sys
 import time
@@ -148,7 +149,8 @@ def stop(name: str, address: str) -> None:
     """End the run NAME that was started with --detach; it can be resumed."""
     from law_ray.driver import detached
 
-    click.echo(f"stopped: `law-ray resume {detached.stop_detached(name, address).folder}` continues it")
+    folder = detached.stop_detached(name, address).folder
+    click.echo(f"stopped: `law-ray resume {shlex.quote(str(folder))}` continues it")
 
 
 @cli.command()

@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import shlex
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -341,7 +342,7 @@ def _interrupted(folder: Path) -> Interrupted:
     first = journal.read(folder)[0]
     assert first["type"] == "run"
     by_name = first["objective"]["source"] is not None
-    how = f"`law-ray resume {folder}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
+    how = f"`law-ray resume {shlex.quote(str(folder))}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
     return Interrupted(f"interrupted: every finished evaluation is kept, {how} continues")
 
 

@@ -9,6 +9,7 @@ anything is appended. One process holds a journal at a time, by an flock that is
 import contextlib
 import fcntl
 import os
+import shlex
 import time
 from pathlib import Path
 from types import TracebackType
@@ -119,7 +120,8 @@ def check_free(folder: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use the run folder {folder} ({error.strerror}): give another folder") from None
-    raise InputError(f"{folder} already holds a run: continue it with `law-ray resume {folder}` or give another folder")
+    quoted = shlex.quote(str(folder))
+    raise InputError(f"{folder} already holds a run: continue it with `law-ray resume {quoted}` or give another folder")
 
 
 def wait_until_free(folder: Path, seconds: float) -> None:
