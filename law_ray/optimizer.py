@@ -89,16 +89,22 @@ class Optimizer:
     ) -> None:
         if not isinstance(n_items, Integral) or not 2 <= n_items <= MAX_ITEMS:
             raise InputError(f"n_items is {n_items!r}: give an integer from 2 to {MAX_ITEMS}")
-        if isinstance(method, str) and method not in METHODS:
+        if not isinstance(method, str | Method) or (isinstance(method, str) and method not in METHODS):
             raise InputError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
         for name, number in (("seed", seed), ("n_init", n_init)):
             if not isinstance(number, Integral) or number < 0:
                 raise InputError(f"{name} is {number!r}: give an integer of at least 0")
         self.n_items: int = int(n_items)
+        if constraints is not None and not isinstance(constraints, Constraints):
+            raise InputError(f"constraints is {constraints!r}: give law_ray.Constraints, or pairs as before and fixed")
         if constraints is not None and constraints.n_items != self.n_items:
             raise InputError(f"the constraints are on {constraints.n_items} items: give them for {self.n_items}")
-        if item_names is not None and len(item_names) != self.n_items:
-            raise InputError(f"item_names has {len(item_names)} names: give {self.n_items}, one for each item")
+        item_names = None if item_names is None else tuple(map(str, item_names))
+        if item_names is not None and not len(item_names) == len(set(item_names)) == self.n_items:
+            raise InputError(
+                f"item_names has {len(item_names)} names, {len(set(item_names))} of them different: give "
+                f"{self.n_items}, a name of its own for each item"
+            )
         given = (constraints.before, constraints.fixed) if constraints is not None else ((), ())
         self.constraints: Constraints = named_constraints(self.n_items, before, fixed, item_names, *given)
         self.method: str | Method = method

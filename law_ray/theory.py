@@ -126,17 +126,25 @@ def information_gain(X: IntArray, hyperparameters: Hyperparameters) -> float:
     return float(information_gains(X, hyperparameters)[-1])
 
 
-def information_gains(X: IntArray, hyperparameters: Hyperparameters) -> FloatArray:
+def information_gains(
+    X: IntArray, hyperparameters: Hyperparameters, known_noise: FloatArray | float = 0.0
+) -> FloatArray:
     """Return the `information_gain` of the first 1, 2, ..., n of the permutations X, (n,), in nats.
 
     Cost and errors are those of `information_gain`.
+
+    Args:
+        X: (n, n_items) permutations.
+        hyperparameters: Of the process.
+        known_noise: (n,) variances that come with the values, in units of the standardized ones; they add to the noise.
     """
     ratio = _signal_to_noise(len(X), hyperparameters)
+    precision = 1.0 / np.sqrt(1.0 + np.broadcast_to(known_noise, len(X)) / hyperparameters.noise)
     positions = positions_of(X)
     distances = hyperparameters.kernel.distances(positions, positions)
     correlations = hyperparameters.covariance(X.shape[1])[distances]
     correlations /= hyperparameters.signal_variance
-    factor = cholesky(np.eye(len(X)) + ratio * correlations, lower=True)
+    factor = cholesky(np.eye(len(X)) + ratio * np.outer(precision, precision) * correlations, lower=True)
     return np.cumsum(np.log(np.diag(factor)))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from law_ray.methods.context import BatchContext
+from law_ray.models.standardize import scale_of
 
 N_SEARCHED = 8
 """After this many evaluations per item near a point without an improvement, its surroundings count as searched.
@@ -49,5 +50,6 @@ def on_plateau(context: BatchContext) -> bool:
     As good are values that exceed the best by at most EQUAL standard deviations of all values: on a plateau, noise may
     scatter them. Cost O(n).
     """
-    equal = context.y - context.y.min() <= EQUAL * context.y.std()
+    y = context.y / scale_of(context.y)
+    equal = y - y.min() <= EQUAL * y.std()
     return int(equal.sum()) > N_EQUAL

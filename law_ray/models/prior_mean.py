@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from law_ray.errors import InputError
+from law_ray.models.standardize import scale_of
 from law_ray.typing import FloatArray, IntArray
 
 Proxy = Callable[[IntArray], FloatArray]
@@ -15,14 +16,18 @@ Proxy = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True)
 class PriorMean:
-    """w m(x), in raw units: the proxy m times its weight w. The constant mean is part of the process."""
+    """w (m(x) - c), in raw units: the proxy m about its mean c over the data, times its weight w.
+
+    The constant mean is part of the process.
+    """
 
     proxy: Proxy
     weight: float
+    centre: float = 0.0
 
     def __call__(self, permutations: IntArray) -> FloatArray:
-        """Return w m, (m,), at (m, n_items) permutations."""
-        return self.weight * evaluate_proxy(self.proxy, permutations)
+        """Return w (m - c), (m,), at (m, n_items) permutations."""
+        return self.weight * (evaluate_proxy(self.proxy, permutations) - self.centre)
 
 
 def fit(proxy: Proxy, X: IntArray, y: FloatArray, decorrelate: Callable[[FloatArray], FloatArray]) -> PriorMean | None:
@@ -39,7 +44,9 @@ def fit(proxy: Proxy, X: IntArray, y: FloatArray, decorrelate: Callable[[FloatAr
         decorrelate: A linear map of columns (n, k) to (n, k). It makes the errors independent, with one variance.
     """
     m = evaluate_proxy(proxy, X)
-    # Centring and scaling keeps the digits of large values and of values far from 0.
+    # Centring and scaling keeps the digits of large values and of values far from 0. By powers of 2 nothing is rounded.
+    scales = [scale_of(values) for values in (y, m)]
+    y, m = y / scales[0], m / scales[1]
     units = [max(float(np.ptp(values)), np.finfo(float).tiny) for values in (y, m)]
     columns = [(values - values.mean()) / unit for values, unit in zip((y, m), units, strict=True)]
     ones, *columns = decorrelate(np.column_stack([np.ones(len(y)), *columns])).T
@@ -51,7 +58,10 @@ def fit(proxy: Proxy, X: IntArray, y: FloatArray, decorrelate: Callable[[FloatAr
     gain = -0.5 * len(y) * math.log(max(unexplained, 1e-15))
     if gain < 0.5 * math.log(len(y)):
         return None
-    return PriorMean(proxy, float(explained / powers[0] * units[0] / units[1]))
+    with np.errstate(over="ignore"):
+        weight = float(explained / powers[0] * units[0] / units[1] * np.float64(scales[0]) / scales[1])
+        spread = weight * scales[1] * units[1]
+    return PriorMean(proxy, weight, float(m.mean()) * scales[1]) if np.isfinite([weight, spread]).all() else None
 
 
 def evaluate_proxy(proxy: Proxy, permutations: IntArray) -> FloatArray:

@@ -11,6 +11,15 @@ MAX_STANDARD_ERROR = 1e8
 """In standardized units. A value this uncertain carries no information, and its square stays finite."""
 
 
+CONSTANT = 1e-14
+"""Deviations below this share of the largest value are rounding errors, as of sums of a hundred terms (heuristic)."""
+
+
+def scale_of(y: FloatArray) -> float:
+    """Return the power of two by which values (n,) are divided so that their squares are finite: without rounding."""
+    return float(np.ldexp(1.0, int(np.frexp(np.max(np.abs(y)))[1]) - 1))
+
+
 @dataclass(frozen=True)
 class Standardization:
     """y -> (y / unit - location) / scale, which has zero mean and unit variance.
@@ -28,7 +37,7 @@ class Standardization:
         """Return the standardization of raw values y (n,)."""
         unit = float(np.max(np.abs(y))) or 1.0
         scale = float(np.std(y / unit))
-        return cls(unit, float(np.mean(y / unit)), scale if scale > 1e-12 else 1.0)
+        return cls(unit, float(np.mean(y / unit)), scale if scale > CONSTANT else 1.0)
 
     def __call__(self, y: FloatArray) -> FloatArray:
         """Return the standardized values."""

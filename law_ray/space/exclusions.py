@@ -30,7 +30,7 @@ class Exclusions:
         """Return the key of the permutation; without a key function, the permutation itself as bytes."""
         if self._key is None:
             return permutation.tobytes()
-        key = self._key(permutation)
+        key = self._key(permutation.copy())
         try:
             hash(key)
         except TypeError:

@@ -55,6 +55,10 @@ def by_name(message: str, names: Sequence[str] | None) -> str:
 
 def named_orderings(rows: Iterable[Any], n_items: int, names: Sequence[str] | None) -> list[Any]:
     """Return orderings whose items are given by number or by name as orderings of numbers; not yet validated."""
+    rows = list(rows)
+    for row in rows:
+        if not isinstance(row, Iterable):
+            raise InputError(f"start has {row!r}, which is no ordering: give a list of orderings")
     return [
         [_number(item, n_items, names) for item in row] if any(isinstance(item, str) for item in row) else row
         for row in rows

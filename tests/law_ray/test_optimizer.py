@@ -901,10 +901,11 @@ def test_the_weight_of_a_proxy_is_that_given_the_last_fit_and_the_model_is_fitte
             weight = np.linalg.solve(basis.T @ precision @ basis, basis.T @ precision @ y)[1]
             assert abs(weight - uncorrelated) > 0.01
         weights.append(weight)
-        np.testing.assert_allclose(unexplained, y - weight * half(X), atol=1e-8)
+        known = half(X) - half(X).mean()
+        np.testing.assert_allclose(unexplained, y - weight * known, atol=1e-8)
         mean = process.standardize.inverse(process.predict(X)[0])
         plain = GaussianProcess(X, unexplained, process.hyperparameters)
-        expected = plain.standardize.inverse(plain.predict(X)[0]) + weight * half(X)
+        expected = plain.standardize.inverse(plain.predict(X)[0]) + weight * known
         np.testing.assert_allclose(mean, expected, atol=1e-8)
     assert [previous is None for _, previous in fits] == [True, False]
     assert len(set(weights)) == 2
@@ -944,6 +945,31 @@ def test_names_add_to_the_constraints_that_are_given():
 def test_unknown_names_and_conflicts_are_refused_by_name(arguments, message):
     with pytest.raises(InputError, match=message):
         Optimizer(5, item_names=JOBS, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"start": [0, 1, 2, 3, 4]}, "start has 0, which is no ordering: give a list of orderings"),
+        ({"item_names": ["a", "b"]}, "item_names has 2 names, 2 of them different: give 5"),
+        ({"item_names": ["a", "a", "b", "c", "d"]}, "item_names has 5 names, 4 of them different: give 5"),
+        ({"constraints": [(0, 1)]}, r"constraints is \[\(0, 1\)\]: give law_ray.Constraints"),
+        ({"method": None}, "unknown method None"),
+        ({"method": ["law-est"]}, "unknown method"),
+        ({"item_names": [10, 20, 30, 40, 50], "fixed": {0: 2, 1: 2}}, "10 and 20 are both fixed at position 2"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_refused_by_name(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Optimizer(5, **arguments)
+
+
+def test_a_key_cannot_change_the_orderings():
+    def key(permutation):
+        permutation[:] = np.sort(permutation)
+        return 0 if permutation is None else permutation.tobytes()
+
+    assert sorted(Optimizer(5, n_init=1, key=key).ask(1)[0].permutation.tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_names_are_refused_where_items_have_none():

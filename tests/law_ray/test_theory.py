@@ -101,6 +101,15 @@ def test_information_gain_is_the_sum_of_what_each_value_adds(h):
 
 
 @each_model
+def test_noise_that_comes_with_the_values_lowers_the_gain_as_a_determinant_says(h):
+    X = enumerate_all(4)[::3]
+    K = h.signal_variance * correlations(X, h.decay)
+    known = np.linspace(0.0, 2.0, len(X))
+    whole = np.linalg.slogdet(np.eye(len(X)) + K / (h.noise + known)[:, None])[1] / 2
+    assert information_gains(X, h, known)[-1] == pytest.approx(whole, rel=1e-10)
+
+
+@each_model
 @pytest.mark.parametrize(("n_items", "most"), [(2, 6), (3, 7), (4, 3)])
 def test_gain_bounds_hold_for_every_choice_of_permutations_repeated_or_not(h, n_items, most):
     X = enumerate_all(n_items)

@@ -8,6 +8,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.kernels.distance import DistanceHyperparameters
+from law_ray.models.standardize import Standardization
 from law_ray.runs.report.graph_layout import SURE, Confidence, layout
 from law_ray.runs.run import Run
 from law_ray.theory import finite_space_gain_bound, information_gains, position_gain_bound
@@ -71,7 +72,10 @@ def draw_information_gain(run: Run, path: Path | None = None) -> Path | None:
     model = run.optimizer.model
     if model is None:
         return None
-    X = np.array([trial.permutation for trial in run.ended if trial.state == "told"])
+    told = [trial for trial in run.ended if trial.state == "told"]
+    X = np.array([trial.permutation for trial in told])
+    standardize = Standardization.of(np.array([trial.value for trial in told]))
+    known_noise = standardize.known_noise(np.array([trial.standard_error for trial in told]))
     number = np.unique(np.geomspace(1, len(X), 60).astype(int))
     figure = Figure(figsize=(7, 4.2))
     axes = figure.add_subplot()
@@ -79,7 +83,7 @@ def draw_information_gain(run: Run, path: Path | None = None) -> Path | None:
     if isinstance(model, DistanceHyperparameters):
         for (label, bound), style in zip(bounds.items(), ("k:", "k--"), strict=True):
             axes.plot(number, [bound(X.shape[1], int(n), model) for n in number], style, lw=1, label=label)
-    axes.plot(np.arange(1, len(X) + 1), information_gains(X, model), color="C0", label="of this run")
+    axes.plot(np.arange(1, len(X) + 1), information_gains(X, model, known_noise), color="C0", label="of this run")
     axes.set(xlabel="evaluations", ylabel="information gain (nats)", ylim=(0, None))
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.methods.incumbent import incumbent, on_plateau
@@ -94,6 +95,13 @@ def test_a_plateau_is_more_than_so_many_values_as_good_as_the_best():
         X = sample(N_ITEMS, equal + len(worse), np.random.default_rng(7))
         assert on_plateau(context_with(X, [0.0] * equal + worse)) == (equal > N_EQUAL)
         assert not on_plateau(context_with(X, [-1.0] + [0.0] * (equal - 1) + worse))  # the best is by itself
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e160, 1e307])
+def test_a_plateau_does_not_depend_on_the_unit(unit):
+    X = sample(N_ITEMS, 20, np.random.default_rng(9))
+    assert not on_plateau(context_with(X, unit * (np.arange(20.0) / 2)))
+    assert on_plateau(context_with(X, unit * (np.maximum(np.arange(20.0), 12.0) / 2)))
 
 
 def test_values_within_a_hundredth_of_the_deviation_are_as_good():

@@ -1,5 +1,6 @@
 import functools
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -155,9 +156,28 @@ def everywhere():
 def test_a_proxy_of_another_unit_or_sign_makes_the_same_proposals():
     batches = [
         [tuple(t.permutation.tolist()) for t in asked("law-est", prior_mean=other)[1]]
-        for other in (proxy, lambda p: 1e-6 * proxy(p) + 3.0, lambda p: -1e5 * proxy(p))
+        for other in (
+            proxy,
+            lambda p: 1e-6 * proxy(p) + 3.0,
+            lambda p: -1e5 * proxy(p),
+            lambda p: proxy(p) + 1e8,
+            lambda p: 1e300 * proxy(p),
+            lambda p: 1e-300 * proxy(p),
+        )
     ]
-    assert batches[0] == batches[1] == batches[2]
+    assert all(batch == batches[0] for batch in batches)
+
+
+def test_a_proxy_whose_weight_or_differences_are_not_finite_is_of_no_use():
+    X, y = problem()
+    for other, values in (
+        (lambda p: 1e-300 * proxy(p), 1e200 * y),
+        (lambda p: 1e306 * (proxy(p) - 450.0), 1e5 * y),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = prior_mean.fit(other, X, values, lambda errors: errors)
+        assert found is None or np.isfinite(found(X)).all()
 
 
 def test_a_useless_proxy_makes_the_proposals_that_none_makes():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from law_ray.models.standardize import Standardization
+from law_ray.models.standardize import Standardization, scale_of
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20).filter(lambda values: np.std(values) > 1e-3))
@@ -24,3 +24,17 @@ def test_constant_values_are_standardized_with_scale_one(constant, count):
     assert standardize.scale == 1.0
     np.testing.assert_allclose(standardize(np.full(count, constant)), 0.0, atol=1e-12)
     assert standardize.location * standardize.unit == pytest.approx(constant)
+
+
+def test_small_differences_between_large_values_are_no_rounding_errors():
+    z = Standardization.of(1e12 + 0.01 * np.arange(20.0))(1e12 + 0.01 * np.arange(20.0))
+    assert z == pytest.approx(Standardization.of(np.arange(20.0))(np.arange(20.0)), abs=0.01)
+    assert Standardization.of(0.3 + np.array([0.0, 1e-16, -1e-16])).scale == 1.0
+
+
+@pytest.mark.parametrize("unit", [1e-320, 1e-300, 0.3, 1.0, 1e160, 1.7e308])
+def test_the_scale_is_a_power_of_two_below_which_the_largest_value_is_of_order_one(unit):
+    scale = scale_of(unit * np.array([-1.0, 0.5]))
+    assert np.frexp(scale)[0] == 0.5
+    assert 1.0 <= unit / scale < 2.0
+    assert scale_of(np.zeros(3)) == 0.5

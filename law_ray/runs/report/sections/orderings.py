@@ -1,10 +1,13 @@
 """The best orderings, how they differ, and what the model expects of the best one's neighbours."""
 
+import itertools
+
 import numpy as np
 
 from law_ray.runs.report import models
 from law_ray.runs.report.blocks import Ordering, Section, Table, Text
 from law_ray.runs.report.view import View, number, shortened
+from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert
 from law_ray.typing import IntArray
 
@@ -14,6 +17,7 @@ N_NEIGHBOURS = 8
 """Neighbours of the best ordering in the table (heuristic)."""
 MAX_SWAPS = 3_000
 """Swaps that are predicted: all, or those of the nearest positions (heuristic: seconds)."""
+_NO_NEIGHBOUR = "Every swap of two items of the best ordering gives an ordering that was evaluated, or one equal to it."
 
 
 def section(view: View) -> Section:
@@ -24,7 +28,8 @@ def section(view: View) -> Section:
     blocks: list[object] = [top_table(view)]
     model = view.run.optimizer.model
     if model is not None and models.predictable(view):
-        blocks += [Text(_about_neighbours(view)), neighbour_table(view)]
+        table = neighbour_table(view)
+        blocks += [Text(_about_neighbours(view)), table] if table.rows else [Text(_NO_NEIGHBOUR)]
     return Section("orderings", "Top orderings", lead, blocks)
 
 
@@ -54,20 +59,25 @@ def top_table(view: View) -> Table:
 
 
 def neighbour_table(view: View) -> Table:
-    """Return the swaps of two items of the best ordering that the last model likes most, not evaluated yet."""
+    """Return the swaps of two items of the best ordering that the last model likes most, not evaluated yet.
+
+    Orderings that the objective's key takes for one point count as one, where the objective is at hand.
+    """
     best, pairs = view.run.best, _swaps(view.run.settings.n_items)
     swapped = _swapped(best.permutation, pairs)
     allowed = view.run.settings.constraints.allows(swapped)
-    known = {trial.permutation.tobytes() for trial in view.run.optimizer.trials}
-    free = [k for k in np.flatnonzero(allowed) if swapped[k].tobytes() not in known]
+    key = Exclusions(None if view.objective is None else view.objective.key).key
+    known = {key(trial.permutation) for trial in view.run.optimizer.trials}
     model = view.run.optimizer.model
     assert model is not None
     belief = models.Belief(view, model, np.arange(len(view.told)))
-    predicted, here = belief.predict(swapped[free]), belief.predict(best.permutation[None])
+    pairs, swapped = pairs[allowed], swapped[allowed]
+    predicted, here = belief.predict(swapped), belief.predict(best.permutation[None])
     changes = predicted.best - here.best[0]
+    likely = (k for k in np.argsort(view.sign * changes, kind="stable") if key(swapped[k]) not in known)
     rows = []
-    for k in np.argsort(view.sign * changes, kind="stable")[:N_NEIGHBOURS]:
-        i, j = pairs[free[k]]
+    for k in itertools.islice(likely, N_NEIGHBOURS):
+        i, j = pairs[k]
         first, second = (shortened(view.names[best.permutation[p]]) for p in (i, j))
         rows.append(
             [f"{first} ↔ {second}", f"{i} and {j}", f"{changes[k]:+.4g}", number(float(predicted.deviation[k]), 3)]

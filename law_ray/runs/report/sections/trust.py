@@ -31,7 +31,7 @@ class Foresight(NamedTuple):
     mean: FloatArray
     """(m,) predicted by the Gaussian process"""
     deviation: FloatArray
-    """(m,) of that prediction, with the noise"""
+    """(m,) of the observed values from that prediction, with the noise and their standard errors"""
     best: FloatArray
     """(m,) predicted by the model that chose points"""
 
@@ -53,7 +53,7 @@ def section(view: View) -> Section:
         Text(_summary(found)),
         Figure("fig-predictions", prediction_figure(view, found), per_item=True),
     ]
-    if len(found.trials) >= WINDOW:
+    if len(found.trials) > WINDOW:
         blocks.append(Figure("fig-trust", trust_figure(found)))
     return Section("trust", title, lead, blocks)
 
@@ -75,7 +75,8 @@ def foresight(view: View) -> Foresight:
             predicted = models.Belief(view, model, order[: counts[k]]).predict(view.permutations[rows])
             ids = np.array([view.told[r].id for r in rows])
             numbers = np.full(len(rows), ask["round"])
-            parts.append((ids, numbers, view.values[rows], predicted.mean, predicted.deviation, predicted.best))
+            deviation = np.hypot(predicted.deviation, view.standard_errors[rows])
+            parts.append((ids, numbers, view.values[rows], predicted.mean, deviation, predicted.best))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 6
     return Foresight(columns[0].astype(int), columns[1].astype(int), *columns[2:])
 

@@ -31,6 +31,13 @@ def test_predictions_are_those_of_the_model_given_what_was_known(tmp_path, maxim
     assert (found.observed == [run.optimizer.trials[i].value for i in found.trials]).all()
 
 
+def test_told_standard_errors_widen_the_intervals(tmp_path):
+    exact, noisy = (
+        foresight(View.of(made(tmp_path / str(error), error=error, reevaluations=0))) for error in (0.0, 3.0)
+    )
+    assert exact.deviation.min() < 3.0 <= noisy.deviation.min()
+
+
 def test_few_rounds_are_predicted_where_all_would_take_long(tmp_path, monkeypatch):
     run = made(tmp_path, evals=60)
     monkeypatch.setattr(trust, "MAX_WORK", 0.0)
