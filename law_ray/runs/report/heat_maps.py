@@ -17,8 +17,10 @@ MAX_LABELS = 110
 """Labels of an axis of items; with more items, only every few are labelled (heuristic)."""
 BAR = {"thickness": 12, "lenmode": "pixels", "len": 240, "y": 1.0, "yanchor": "top"}
 """A bar of colours at the top right."""
-BESIDE = 36
-"""Up to so many items, the heat maps of a pair stand beside each other (heuristic)."""
+BESIDE, LONGEST_BESIDE = 36, 12
+"""Up to so many items, with names of so many characters, heat maps of a pair stand beside each other (heuristic)."""
+CHARACTER = 5.5
+"""Pixels of a character in a label (heuristic)."""
 
 
 class HeatMap(NamedTuple):
@@ -53,10 +55,13 @@ def heat_map(matrix: NDArray[Any], rows: Sequence[str], columns: Sequence[str], 
 def pair(first: HeatMap, second: HeatMap, titles: tuple[str, str], x: str = "") -> go.Figure:
     """Return a figure of two heat maps with titles, both of as many rows; `x` is the title of the horizontal axes."""
     n_items = len(first.rows)
-    beside = n_items <= BESIDE
-    height = max(360, 16 * n_items + 140) if beside else 2 * min(11 * n_items + 120, 1150)
+    longest = max(map(len, (*first.rows, *first.columns, *second.rows, *second.columns)))
+    beside = n_items <= BESIDE and longest <= LONGEST_BESIDE
+    labels = round(CHARACTER * max(0, longest - LONGEST_BESIDE))  # below each map
+    height = max(360, 16 * n_items + 140) if beside else 2 * (max(240, min(11 * n_items + 120, 1150)) + labels)
     grid = {"rows": 1, "cols": 2} if beside else {"rows": 2, "cols": 1}
-    gap = (70 + 5.5 * max(map(len, first.columns))) / height  # for the labels between both
+    between = CHARACTER * max(map(len, first.columns))  # of the columns' labels, which stand below the second map too
+    gap = (70 + between) / (height - 80 - between)
     drawn = make_subplots(**grid, subplot_titles=titles, horizontal_spacing=0.12, vertical_spacing=gap)
     places = [{"row": 1, "col": k} if beside else {"row": k, "col": 1} for k in (1, 2)]
     for each, place in zip((first, second), places, strict=True):
