@@ -14,7 +14,7 @@ from law_ray.methods.context import BatchContext
 from law_ray.methods.greedy import Step, grow
 from law_ray.methods.incumbent import incumbent, on_plateau
 from law_ray.methods.law import gain_of
-from law_ray.models.standardize import scale_of
+from law_ray.models.standardize import MAX_STANDARD_ERROR, scale_of
 from law_ray.typing import FloatArray, IntArray
 
 
@@ -105,7 +105,7 @@ def noise_matters(context: BatchContext) -> bool:
     NML totals have errors of half a nat at most, and deviate by tens to thousands: they are as good as exact.
     """
     scale = scale_of(context.y)
-    errors = context.standard_errors / scale
+    errors = np.minimum(context.standard_errors / scale, MAX_STANDARD_ERROR)
     small = errors.any() and np.sqrt(np.mean(errors**2)) < NEGLIGIBLE * np.std(context.y / scale)
     return context.noisy and not small
 
