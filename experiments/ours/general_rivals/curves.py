@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.figures import legend, panels
+from experiments.ours.general_rivals.compared import SHOWN_BATCH_SIZE, longest
 from experiments.ours.general_rivals.methods import METHODS
-from experiments.ours.general_rivals.report import SHOWN_BATCH_SIZE, longest
 from experiments.runs import values_after
 
 COLUMNS, PANEL = 3, (3.7, 3.2)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from experiments import markdown
+from experiments.ours.general_rivals.compared import SHOWN_BATCH_SIZE, checked, longest
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.problems import PROBLEMS, published
-from experiments.ours.general_rivals.report import SHOWN_BATCH_SIZE, checked, longest
 from experiments.runs import values_after
 from experiments.statistics import standard_error
 

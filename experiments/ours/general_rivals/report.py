@@ -10,16 +10,12 @@ import pandas as pd
 from experiments import markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
+from experiments.ours.general_rivals.behind import behind
+from experiments.ours.general_rivals.compared import CHECKED, SETTING, checked, longest
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.problems import PROBLEMS, REPLICATES, published
 from experiments.runs import values_after
 from experiments.statistics import critical_difference, standard_error
-
-CHECKED = (100, 200, 400)
-"""Evaluations after which values are compared, those of the published figures."""
-SETTING = ["problem", "batch_size"]
-SHOWN_BATCH_SIZE = 5
-"""Of the figure, and of the table in the README."""
 
 
 def report(rows: pd.DataFrame) -> str:
@@ -29,6 +25,7 @@ def report(rows: pd.DataFrame) -> str:
         HEAD.format(machine=machine(len(os.sched_getaffinity(0))), replicates=REPLICATES),
         _missing(rows),
         _ranks(rows),
+        behind(rows),
     ]
     for name, about in PROBLEMS.items():
         of_problem = rows[rows["problem"] == name]
@@ -40,18 +37,6 @@ def report(rows: pd.DataFrame) -> str:
             parts.append(f"\nIn batches of {batch_size}:\n\n{_table(name, runs, heuristics)}")
     parts.append(f"\n## How each method was used\n\n{_uses()}")
     return "".join(parts)
-
-
-def longest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without those that a longer run of the same method and seed replaces."""
-    kinds = [*SETTING, "method", "seed"]
-    return rows.sort_values("evaluations", kind="stable").drop_duplicates(kinds, keep="last").sort_index()
-
-
-def checked(rows: pd.DataFrame, evaluations: int) -> pd.DataFrame:
-    """Return the rows that are at least so long, with their value after so many evaluations in the column `value`."""
-    long = rows[rows["evaluations"] >= evaluations]
-    return long.assign(value=values_after(long, [evaluations])[:, 0] if len(long) else [])
 
 
 def ranks(rows: pd.DataFrame, evaluations: int, batch_size: int) -> tuple[pd.Series, list[str]]:

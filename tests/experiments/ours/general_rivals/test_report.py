@@ -2,10 +2,11 @@ import pandas as pd
 import pytest
 
 from experiments import RESULTS
+from experiments.ours.general_rivals.compared import longest
 from experiments.ours.general_rivals.curves import draw
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.playing import COLUMNS
-from experiments.ours.general_rivals.report import longest, ranks, report
+from experiments.ours.general_rivals.report import ranks, report
 from experiments.tasks import read
 from tests.experiments.committed import check_committed
 
