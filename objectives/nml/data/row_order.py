@@ -5,7 +5,7 @@ Learning a network takes each row for an independent draw from one distribution.
 they are shuffled, such rows cannot be recognised, and nothing here does.
 
 A table that is sorted by columns of its own is fine, for these columns explain the order, a binned one by its numbers.
-So the rows are compared within strata, the values of those columns. Two statistics have known moments if the rows are
+So is one whose equal rows are all together, as where a table of frequencies was expanded. Others are compared within strata, the values of those columns. Two statistics have known moments if the rows are
 exchangeable. Neighbours: how often two rows one below the other have the same state (Mood 1940, "The distribution
 theory of runs"); this finds short groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of
 rows; this finds long groups.
@@ -64,6 +64,8 @@ def check_order(table: "Table", strata: IntArray | None = None) -> None:
         InputError: in one line that names the column that tells most, and what mends it.
     """
     codes, r = table.codes, table.cardinalities
+    if are_equal_rows_together(codes):
+        return
     strata, sorted_by = _sorted_by(codes, np.zeros(len(codes), dtype=np.int64) if strata is None else strata)
     worst: tuple[float, int, str] | None = None
     for i in range(codes.shape[1]):
@@ -82,6 +84,13 @@ def check_order(table: "Table", strata: IntArray | None = None) -> None:
             f"{worst[0]:.0f} standard deviations, as it does in rows of several experiments, subjects or times: learn "
             "each group alone, add the group as a column, or say that the order means nothing with rows=independent"
         )
+
+
+def are_equal_rows_together(codes: IntArray) -> bool:
+    """Whether all equal rows of (rows, p) follow one another, and there are twice as many rows as different ones."""
+    starts = np.concatenate([[True], (codes[1:] != codes[:-1]).any(axis=1)])
+    n_groups = np.count_nonzero(starts)
+    return 2 * n_groups <= len(codes) and len(np.unique(codes[starts], axis=0)) == n_groups
 
 
 def order_of_numbers(columns: "Iterable[pd.Series[Any]]") -> IntArray | None:

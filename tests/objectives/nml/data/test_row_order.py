@@ -9,7 +9,7 @@ from law_ray.errors import InputError
 from objectives import load
 from objectives.nml import NML
 from objectives.nml.data.networks import sample_network
-from objectives.nml.data.row_order import check_order, drift, neighbours
+from objectives.nml.data.row_order import are_equal_rows_together, check_order, drift, neighbours
 from objectives.nml.data.tables import Table
 
 SACHS = sample_network("sachs", 3000, 0)
@@ -115,3 +115,25 @@ def test_a_table_of_ones_own_is_checked_unless_its_rows_are_declared_independent
     )
     with pytest.raises(InputError, match="rows='any' is unknown: choose check or independent"):
         NML(frame, rows="any")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_of_frequencies_may_be_expanded_in_any_order(seed: int) -> None:
+    codes = SACHS.codes[:, :5]
+    different, counts = np.unique(codes, axis=0, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(different))
+    check_order(table_of(np.repeat(different[order], counts[order], axis=0)))
+
+
+def test_equal_rows_are_together_if_each_begins_once_and_half_of_the_rows_repeat_the_one_before() -> None:
+    rows = np.array([[0, 1], [1, 1], [2, 0]])
+    assert are_equal_rows_together(np.repeat(rows, [2, 1, 3], axis=0))
+    assert not are_equal_rows_together(np.repeat(rows, [2, 1, 2], axis=0))
+    assert not are_equal_rows_together(np.repeat(rows[[0, 1, 0]], [4, 4, 4], axis=0))
+
+
+def test_groups_one_below_the_other_in_which_rows_repeat_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    groups = [rng.choice(2, (500, 3), p=[p, 1 - p]) for p in (0.2, 0.8)]
+    with pytest.raises(InputError, match="not independent draws"):
+        check_order(table_of(np.vstack(groups)))
