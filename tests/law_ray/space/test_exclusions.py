@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from law_ray.errors import InputError, UsedUpError
+from law_ray.space import exclusions
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import EXHAUSTIVE, Exclusions, draw_free
 from tests.oracles.orderings import allowed_orderings, everything, first_item, some_constraints, up_to_reversal
@@ -104,3 +105,35 @@ def test_draws_from_a_large_constrained_space_are_allowed_and_not_excluded():
     assert not any(p in excluded for p in drawn)
     with pytest.raises(UsedUpError, match="10 new permutations asked for, 9 left"):
         draw_free(constraints, 10, excluded, rng)
+
+
+@keys
+def test_what_is_discarded_is_free_again(key):
+    excluded = Exclusions(key, [np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2])])
+    excluded.discard(np.array([0, 1, 2, 3]))
+    assert np.array([0, 1, 2, 3]) not in excluded
+    assert np.array([1, 0, 3, 2]) in excluded
+
+
+def test_a_small_space_is_listed_rather_than_sampled(monkeypatch):
+    monkeypatch.setattr(Constraints, "sample", None)
+    excluded = Exclusions(permutations=everything(7)[1:])
+    assert draw_free(Constraints(7), 1, excluded, np.random.default_rng(0)).tolist() == [list(range(7))]
+
+
+def test_a_large_space_counts_as_used_up_after_so_many_draws_in_a_row_that_are_excluded(monkeypatch):
+    taken, *free = everything(8)[:3]
+
+    def draw(*positions_of_free):
+        """Draw two from a stream of excluded orderings, with free ones at these positions."""
+        stream = [taken] * 10
+        for position, permutation in zip(positions_of_free, free, strict=True):
+            stream[position] = permutation
+        monkeypatch.setattr(Constraints, "sample", lambda self, size, rng: np.array(stream))
+        return draw_free(Constraints(8), 2, Exclusions(permutations=[taken]), np.random.default_rng(0))
+
+    monkeypatch.setattr(exclusions, "MAX_FRUITLESS_DRAWS", 3)
+    assert draw(2, 5).tolist() == np.array(free).tolist()
+    for late in ((3, 4), (2, 6)):
+        with pytest.raises(UsedUpError, match="2 new permutations asked for"):
+            draw(*late)

@@ -55,7 +55,7 @@ def test_validate_returns_a_fresh_array():
         (None, r"shape is \(\)"),
         ("012", r"shape is \(\)"),
         ([[0, 1], [2]], r"\[\[0, 1\], \[2\]\] is not a flat list"),
-        ([0.0, 1.0, 2.0], "float64"),
+        ([0.0, 1.0, 2.0], r"float64, give the integers 0\.\.2$"),
         ([0, 1, math.nan], "float64"),
         (["0", "1", "2"], "<U1"),
         ([0, 1, None], "object"),
