@@ -8,8 +8,9 @@ A package is judged by the tests that mirror it, in a copy of the project. Each 
 that mutmut knows, one change at a time, and the tests that call it are run: a change that none of them notices is a
 survivor. Functions with decorators are left alone by mutmut, so compiled loops and properties are not judged.
 
-Prints the counts and the survivors. With `--out CSV` the rows of the modules are replaced in that file, a survivor's
-verdict staying as it was where the same change survives again.
+Prints the counts and the survivors. With `--out CSV` the rows of the modules are replaced in that file: one for each
+survivor, whose verdict stays where the same change survives again, and one for each way in which others were noticed.
+`python -m experiments.ours.mutants` makes a page of them.
 """
 
 import argparse
@@ -20,9 +21,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {
@@ -35,7 +37,7 @@ CORE = {
 }
 """The packages that are judged, and the tests that judge them."""
 COPIED = ("law_ray", "objectives", "experiments", "tests", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
-COLUMNS = ("module", "mutant", "status", "change", "verdict")
+COLUMNS = ("module", "status", "count", "mutant", "change", "verdict")
 SURVIVED = ("survived", "no tests")
 
 
@@ -158,11 +160,27 @@ def write(path: Path, modules: Iterable[str], found: Iterable[Mutant]) -> None:
             rows = list(csv.DictReader(file))
     verdicts = {(row["module"], row["change"]): row["verdict"] for row in rows if row["change"]}
     kept = [row for row in rows if row["module"] not in set(modules)]
-    new = [{**mutant._asdict(), "verdict": verdicts.get((mutant.module, mutant.change), "")} for mutant in found]
+    survivors, noticed = [], Counter[tuple[str, str]]()
+    for mutant in found:
+        if mutant.status in SURVIVED:
+            verdict = verdicts.get((mutant.module, mutant.change), "")
+            survivors.append({**mutant._asdict(), "count": 1, "verdict": verdict})
+        else:
+            noticed[mutant.module, mutant.status] += 1
+    others = [
+        {"module": module, "mutant": "", "status": status, "count": count}
+        for (module, status), count in noticed.items()
+    ]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(sorted([*kept, *new], key=lambda row: (row["module"], row["mutant"])))
+        writer.writerows(sorted([*kept, *survivors, *others], key=_place))
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, int]:
+    """Return what sorts the rows by module, function and number of the mutant."""
+    function, _, number = row["mutant"].rpartition("_")
+    return row["module"], function, int(number or 0)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ Learning a network takes each row for an independent draw from one distribution.
 they are shuffled, such rows cannot be recognised, and nothing here does.
 
 A table that is sorted by columns of its own is fine, for these columns explain the order, a binned one by its numbers.
-So is one whose equal rows are all together, as where a table of frequencies was expanded. Others are compared within strata, the values of those columns. Two statistics have known moments if the rows are
-exchangeable. Neighbours: how often two rows one below the other have the same state (Mood 1940, "The distribution
-theory of runs"); this finds short groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of
-rows; this finds long groups.
+So is one whose equal rows are all together, as where a table of frequencies was expanded. Others are compared within
+strata, the values of those columns. Two statistics have known moments if the rows are exchangeable. Neighbours: how
+often two rows one below the other have the same state (Mood 1940, "The distribution theory of runs"); this finds short
+groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of rows; this finds long groups.
 """
 
 from collections.abc import Iterable
@@ -89,7 +89,7 @@ def check_order(table: "Table", strata: IntArray | None = None) -> None:
 def are_equal_rows_together(codes: IntArray) -> bool:
     """Whether all equal rows of (rows, p) follow one another, and there are twice as many rows as different ones."""
     starts = np.concatenate([[True], (codes[1:] != codes[:-1]).any(axis=1)])
-    n_groups = np.count_nonzero(starts)
+    n_groups = int(np.count_nonzero(starts))
     return 2 * n_groups <= len(codes) and len(np.unique(codes[starts], axis=0)) == n_groups
 
 
