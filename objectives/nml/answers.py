@@ -10,7 +10,7 @@ from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.data import bif, exports
 from objectives.nml.data.knowledge import Knowledge
 from objectives.nml.data.tables import Table
-from objectives.nml.graphs.structure import structural_hamming_distance
+from objectives.nml.graphs.structure import equivalence_key, structural_hamming_distance
 from objectives.nml.scores.decomposable import DecomposableScore
 from objectives.nml.search import confidence
 
@@ -88,16 +88,17 @@ class Answers(ABC):
         orderings, totals = (permutation[None], np.zeros(1)) if evaluated is None else evaluated
         asked = (permutation.tobytes(), orderings.tobytes(), totals.tobytes())
         if self._certain is None or self._certain[0] != asked:
-            near = np.flatnonzero(totals <= totals.min() + confidence.WITHIN)
-            classes: dict[bytes, int] = {}
+            near = np.flatnonzero(totals <= np.nanmin(totals) + confidence.WITHIN)
+            classes: dict[bytes, tuple[BoolArray, float]] = {}
             for i in near[np.argsort(totals[near], kind="stable")].tolist():
-                classes.setdefault(self.key(orderings[i]), i)
-            chosen = list(classes.values())
+                dag = self.dag(orderings[i])
+                classes.setdefault(equivalence_key(dag), (dag, totals[i]))
+            dags, costs = zip(*classes.values(), strict=True)
             known = self.knowledge
             found = confidence.edge_probabilities(
                 self._score,
-                [self.dag(orderings[i]) for i in chosen],
-                totals[chosen],
+                dags,
+                np.array(costs),
                 known.forbidden,
                 known.required,
                 self.max_parents,

@@ -103,6 +103,11 @@ class GrowShrink:
         self._additions: list[dict[int, Moves]] = [{} for _ in range(p)]
         self._settled: list[dict[int, Settled]] = [{} for _ in range(p)]
 
+    @property
+    def n_sets(self) -> int:
+        """How many parent sets were met, each of them at the cost of extending it by all other variables."""
+        return sum(map(len, self._additions))
+
     def parents(self, child: int, predecessors: int) -> ParentSet:
         """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
         return self.search(child, predecessors).found

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cloudpickle
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -265,6 +266,20 @@ def test_the_confidence_is_averaged_over_the_best_classes_evaluated_each_counted
     assert first["confidence"] == pytest.approx(expected[a, b] + expected[b, a])
     joined = {frozenset(edge) for edge in explained["edges"]}
     assert all(frozenset((each["one"], each["other"])) not in joined for each in explained["possible_edges"])
+
+
+def test_equivalent_networks_count_once_for_the_confidence_though_factorised_nml_tells_them_apart() -> None:
+    data = rng(2)
+    a = data.integers(0, 2, 150)
+    b = np.where(data.random(150) < 0.8, a * 3, data.integers(0, 6, 150))
+    objective = NML(pd.DataFrame({"a": a, "b": b}), score="fnml", rows="independent")
+    orderings = np.array([[0, 1], [1, 0], [1, 0]])
+    totals = np.array([*(objective(ordering, rng()) for ordering in orderings[:2]), np.nan])
+    assert totals[0] != totals[1]
+    best = orderings[np.nanargmin(totals)]
+    found = objective.edge_probabilities(best, (orderings, totals))
+    np.testing.assert_array_equal(found, objective.edge_probabilities(best))
+    assert found[0, 1] == found[1, 0] > 0.45
 
 
 def test_confidence_respects_what_is_known() -> None:

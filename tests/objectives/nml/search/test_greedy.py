@@ -111,6 +111,19 @@ def test_a_search_over_many_variables_ends_after_so_many_pairs(monkeypatch: pyte
     assert 10 <= bound <= 10 + 5 < free  # it ends at the local optimum where the limit was passed
 
 
+def test_a_search_ends_after_so_many_new_parent_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    def met(limit: int) -> tuple[int, float]:
+        sets = parent_sets("bic", 8, 4)
+        monkeypatch.setattr(greedy, "_MAX_SETS", limit)
+        _, costs = greedy_orderings(sets, 1, np.random.default_rng(0), n_starts=1)
+        return sets.n_sets, costs[0]
+
+    (free, best), (bound, cost) = met(10**9), met(1)
+    assert 8 <= bound < free  # the first ordering is evaluated, and one sweep made
+    assert best < cost
+    assert met(free + 1) == (free, best)
+
+
 def test_the_result_depends_on_the_generator() -> None:
     def search(seed: int) -> np.ndarray:
         return greedy_orderings(parent_sets("bic", 8, 4), 1, np.random.default_rng(seed), n_starts=1)[0]
