@@ -111,17 +111,19 @@ def test_a_search_over_many_variables_ends_after_so_many_pairs(monkeypatch: pyte
     assert 10 <= bound <= 10 + 5 < free  # it ends at the local optimum where the limit was passed
 
 
-def test_a_search_ends_after_so_many_new_parent_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    def met(limit: int) -> tuple[int, float]:
+def test_searches_end_after_so_many_new_parent_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    def met(limit: int, n_starts: int) -> tuple[int, float]:
         sets = parent_sets("bic", 8, 4)
         monkeypatch.setattr(greedy, "_MAX_SETS", limit)
-        _, costs = greedy_orderings(sets, 1, np.random.default_rng(0), n_starts=1)
+        _, costs = greedy_orderings(sets, 1, np.random.default_rng(0), n_starts=n_starts)
         return sets.n_sets, costs[0]
 
-    (free, best), (bound, cost) = met(10**9), met(1)
-    assert 8 <= bound < free  # the first ordering is evaluated, and one sweep made
-    assert best < cost
-    assert met(free + 1) == (free, best)
+    free, bound = met(10**9, 1), met(1, 1)
+    assert 8 <= bound[0] < free[0]  # the first ordering is evaluated, and one sweep made
+    assert free[1] < bound[1]
+    assert met(1, 5) == bound  # no other search begins
+    assert met(free[0], 5) == met(free[0] + 1, 1) == free
+    assert met(10**9, 5)[0] > free[0]
 
 
 def test_the_result_depends_on_the_generator() -> None:
