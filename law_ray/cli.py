@@ -254,9 +254,7 @@ def _key_value(option: str) -> tuple[str, str]:
 
 def _check_backup(result: law_ray.Result) -> None:
     if result.backup_error:
-        raise RunError(
-            f"the run ended, but its backup is behind ({result.backup_error}): copy {result.out} there yourself"
-        )
+        raise RunError(f"the run ended, but its backup is behind: {result.backup_error}")
 
 
 @contextlib.contextmanager
@@ -311,8 +309,8 @@ def _text(found: dict[str, Any]) -> str:
     """Return the answer as aligned lines; the edges of a network as one arrow per line, with their confidence."""
     found = dict(found)
     if winner := found.pop("reevaluated", None):
-        first = _short(found["best_value"])
-        found["best_value"] = f"{about_winner(Reevaluated(**winner))}; its first value was {first}"
+        first = f"; its first value was {_short(found['best_value'])}" if winner["repeats"] else ""
+        found["best_value"] = about_winner(Reevaluated(**winner)) + first
         found["reevaluations"] = winner["repeats"]
     sure = {(edge["parent"], edge["child"]): edge for edge in found.pop("edge_confidence", ())}
     if not found.get("possible_edges", True):

@@ -97,8 +97,11 @@ def load(name: str, /, **options: Any) -> Any:
     if not colon or not family or not rest:
         from objectives.nml.data.files import SUFFIXES
 
-        is_table = Path(name).suffix.lower() in SUFFIXES
-        remedy = f"for a table, use nml:{name}" if is_table else f"use one of {', '.join(families())}"
+        remedy = f"use one of {', '.join(families())}"
+        if Path(name).suffix.lower() in SUFFIXES:
+            remedy = f"for a table, use nml:{name}"
+        elif name.endswith(".py"):
+            remedy = f"name a function or class in it, as in {name}:score"
         raise InputError(f"objective {name!r} is unknown: {remedy}")
     if family == "nml":
         return _load_nml(rest, options)
@@ -150,7 +153,7 @@ def _load_user(name: str, found: Any, options: Mapping[str, Any]) -> Any:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise InputError(f"{name} cannot be created ({reason}): correct it, or its options") from error
     elif inspect.isfunction(found):
-        arguments = read_options(name, options, function_options(found))
+        arguments = read_options(name, options, function_options(found, options))
         return user.bind(found, arguments) if arguments else found
     elif options:
         raise InputError(f"{name} is an object, which takes no options: remove {', '.join(options)}")

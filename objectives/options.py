@@ -1,7 +1,7 @@
 """Options of an objective: which ones it takes, and how text from a command line becomes a value."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import NoneType
 from typing import Any, get_args
 
@@ -17,16 +17,18 @@ def seeded(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def function_options(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def function_options(function: Callable[..., Any], given: Collection[str] = ()) -> dict[str, inspect.Parameter]:
     """Return the parameters that options may set: all but the permutation and the generator.
 
-    The second parameter is taken for the generator if it is called `rng` or has no default.
+    The second parameter is taken for the generator if it is called `rng`, or has no default and is not among the names
+    of the options that are given.
     """
     parameters = list(inspect.signature(function).parameters.values())[1:]
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if parameters and parameters[0].kind in by_position:
         second = parameters[0]
-        parameters = parameters[1:] if second.name == "rng" or second.default is second.empty else parameters
+        is_generator = second.default is second.empty and second.name not in given
+        parameters = parameters[1:] if second.name == "rng" or is_generator else parameters
     return {parameter.name: parameter for parameter in parameters}
 
 

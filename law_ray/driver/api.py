@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import os
 import shlex
 import sys
 import uuid
@@ -220,6 +221,8 @@ def _spec(
     )
     if resolved.split > 1 and not objective.has_parts:
         raise InputError(f"split is {resolved.split}, but {objective.name} has no parts: leave it out")
+    if not isinstance(out, str | os.PathLike | None):
+        raise InputError(f"out is {out!r}: give the path of a folder")
     folder = Path(out) if out is not None else folder_for(objective.name, resolved.seed)
     journal.check_free(folder)
     if resolved.backup is not None:
@@ -350,7 +353,10 @@ def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
     """Return the result of a run that ended for a reason, after the objective has written its files."""
     done = run.ended
     if all(trial.state == "failed" for trial in done):
-        error = RunError(f"no evaluation succeeded before {reason}: resume {run.folder}")
+        error = RunError(
+            f"no evaluation succeeded before {reason}: correct the objective, then resume {run.folder} with more "
+            "evals, since failed ones count; or begin a new run if another setting is wrong"
+        )
         note_traceback(error, run.folder, {trial.id for trial in done})
         raise error
     best = run.best

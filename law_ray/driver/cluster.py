@@ -138,10 +138,11 @@ def check_request(settings: Settings) -> None:
     for name, amount in request.items():
         largest = max(node["Resources"].get(name, 0.0) for node in nodes)
         if largest < amount:
-            what = {"CPU": "CPUs", "GPU": "GPUs", "memory": "bytes of memory"}.get(name, name)
-            raise InputError(
-                f"an evaluation asks for {amount:g} {what}, but the largest node has {largest:g}: ask for fewer"
+            needs, most = (
+                f"{number / 2**30:.3g} GiB of memory" if name == "memory" else f"{number:g} {name}"
+                for number in (amount, largest)
             )
+            raise InputError(f"an evaluation asks for {needs}, but no node has more than {most}: ask for less")
     raise InputError(f"no node has all that an evaluation asks for, {request}: ask for less")
 
 

@@ -41,6 +41,7 @@ class Backup:
         self._copied = 0  # bytes of the journal
         self._ours = False  # whether it is known that the storage holds no other run
         self._warned = False
+        self._refused = False  # whether the last error is one that no other attempt mends
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="backup", daemon=True)
 
@@ -56,6 +57,8 @@ class Backup:
         if self._thread.is_alive():
             self.error = self.error or f"no answer in {PATIENCE:g} s"
         if self.error:
+            if not self._refused:
+                self.error += f": copy {self._folder} there yourself"
             warnings.warn(f"the backup at {self._uri} is behind {self._folder}: {self.error}", stacklevel=2)
 
     def _work(self) -> None:
@@ -72,11 +75,13 @@ class Backup:
             self.error = ""
             return True
         except Exception as error:  # whatever the storage does, the run goes on
-            self.error = " ".join(f"{type(error).__name__}: {error}".split())
+            self._refused = isinstance(error, InputError)
+            name = "" if self._refused else f"{type(error).__name__}: "
+            self.error = " ".join(f"{name}{error}".split())
             if not self._warned:
                 warnings.warn(f"the run cannot be copied to {self._uri} for now: {self.error}", stacklevel=2)
                 self._warned = True
-            return isinstance(error, InputError)
+            return self._refused
 
     def _copy_all(self) -> None:
         self._copy_journal()
@@ -93,7 +98,10 @@ class Backup:
             return
         if not self._ours:
             if not content.startswith(self._storage.read(journal.NAME)):
-                raise InputError(f"there is another run, or a later state of this one: `law-ray resume {self._uri}`")
+                raise InputError(
+                    f"{self._uri} holds another run, or a later state of this one: continue that with `law-ray resume "
+                    f"{self._uri}`, or give this one another --backup"
+                )
             self._ours = True
         self._storage.write(journal.NAME, content)
         self._copied = len(content)

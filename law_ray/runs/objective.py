@@ -24,7 +24,7 @@ from law_ray.errors import InputError, RunError
 from law_ray.models.prior_mean import Proxy
 from law_ray.runs.evaluation import generator_name
 from law_ray.runs.records import ObjectiveRecord
-from law_ray.space.constraints import Constraints
+from law_ray.space.constraints import MAX_ITEMS, Constraints
 from law_ray.space.exclusions import Key
 from law_ray.space.naming import named_constraints
 from law_ray.trial import Trial
@@ -162,8 +162,8 @@ class BlackBox:
             raise InputError(f"n_items is {given}, but the objective {self.name} has {own} items")
         number = own if given is None else given
         assert number is not None
-        if not isinstance(number, Integral):
-            raise InputError(f"n_items is {number!r}: give an integer")
+        if not isinstance(number, Integral) or not 2 <= number <= MAX_ITEMS:
+            raise InputError(f"n_items is {number!r}: give an integer from 2 to {MAX_ITEMS}")
         _check_names(self.item_names, int(number))
         return int(number)
 

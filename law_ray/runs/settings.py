@@ -93,8 +93,8 @@ class Settings:
 
     n_items: int = field(metadata={"group": None})
     maximize: bool = option(False, WHAT, "Look for the largest value instead of the smallest.", _flag)
-    before: tuple[tuple[int, int], ...] = option((), WHAT, "Item a must come before item b, for each pair (a, b).")
-    fixed: tuple[tuple[int, int], ...] = option((), WHAT, "Items that must have a position: {item: position}, from 0.")
+    before: tuple[tuple[int, int], ...] = option((), WHAT, "Item a must come before item b; any number of pairs.")
+    fixed: tuple[tuple[int, int], ...] = option((), WHAT, "Items that must have a position, counted from 0.")
     method: str = option("law-auto", HOW, "How to choose a batch, see `law-ray list`.")
     seed: int = option(0, HOW, "The seed of all random choices.")
     n_init: int = option(20, HOW, "Points of the initial design.")
@@ -133,9 +133,7 @@ class Settings:
     num_cpus: float = option(1, ON_WHAT, "CPUs, and threads, of one evaluation.", _cpus)
     num_gpus: float = option(0, ON_WHAT, "GPUs of one evaluation.", _amount)
     memory: int = option(0, ON_WHAT, "Bytes of memory of one evaluation.", _amount)
-    resources: tuple[tuple[str, float], ...] = option(
-        (), ON_WHAT, "Custom resources of Ray that one evaluation needs: {name: amount}."
-    )
+    resources: tuple[tuple[str, float], ...] = option((), ON_WHAT, "Custom resources of Ray that one evaluation needs.")
     split: int = option(
         1, ON_WHAT, "Tasks of that size for each evaluation, if the objective has `split` and `combine`.", _count
     )

@@ -582,7 +582,7 @@ def test_a_run_ends_well_though_its_backup_does_not(project, here, monkeypatch):
     done = here("run", "my_objective.py:quiet", "--n-items", 12, "--evals", 6, "--n-init", 6, "--out", "run", "--json",
                 "--backup", uri, cwd=project, code=1)  # fmt: skip
     assert answer_of(done)["evaluations"] == 6
-    assert "its backup is behind (OSError: no space left): copy" in done.stderr
+    assert "its backup is behind: OSError: no space left: copy" in done.stderr
 
 
 @pytest.mark.slow
@@ -632,3 +632,5 @@ def test_the_answer_says_what_is_known_of_noisy_values_and_of_failures(tmp_path)
     assert f"{winner.value:.3g}"[:3] in text.splitlines()[1]
     assert f"with probability {winner.confidence:.2f}; its first value was {first:g}" in text.splitlines()[1]
     assert "reevaluations" in text
+    without = _text({**found, "reevaluated": {**found["reevaluated"], "repeats": 0}})
+    assert f"with probability {winner.confidence:.2f}\n" in without

@@ -95,6 +95,7 @@ def test_unusable_options_and_objects_are_refused_in_one_line(
     [
         ("sachs", {}, "objective 'sachs' is unknown"),
         ("plant.csv", {}, "objective 'plant.csv' is unknown: for a table, use nml:plant.csv"),
+        ("plan.py", {}, "objective 'plan.py' is unknown: name a function or class in it, as in plan.py:score"),
         ("nml:sachs", {"rows": "100"}, "rows='100' is unknown: choose check or independent; n_rows is how many"),
         ("nml:", {}, "objective 'nml:' is unknown"),
         ("nml:asia", {}, "nml:asia is unknown: choose sachs, child"),

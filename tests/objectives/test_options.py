@@ -26,6 +26,7 @@ def test_options_of_a_function_leave_out_the_permutation_and_the_generator() -> 
 
     for function in (named, positional, without, keyword_only):
         assert list(function_options(function)) == ["power"]
+    assert list(function_options(positional, ["generator"])) == ["generator", "power"]
 
 
 def test_a_missing_and_an_unknown_option_are_refused() -> None:

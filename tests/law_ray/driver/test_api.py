@@ -230,7 +230,7 @@ def test_batch_size_auto_fills_the_cluster_and_files_are_in_the_run_folder(tmp_p
 
 
 def test_a_request_no_node_can_satisfy_is_refused(tmp_path):
-    with pytest.raises(InputError, match="asks for 3 CPUs, but the largest node has 2"):
+    with pytest.raises(InputError, match="asks for 3 CPU, but no node has more than 2 CPU: ask for less"):
         minimize(displacement, tmp_path, num_cpus=3)
 
 
@@ -266,7 +266,9 @@ def test_a_run_without_a_success_has_no_result(tmp_path):
     run = working.started(tmp_path / "run", Settings(n_items=7, evals=10, n_init=10))
     for trial in run.ask(10):
         run.enter(trial.id, Outcome(reason="no licence"))
-    with pytest.raises(RunError, match="no evaluation succeeded before the time was up: resume"):
+    with pytest.raises(
+        RunError, match="no evaluation succeeded before the time was up: correct the objective, then resume"
+    ):
         api.result_of(Run.load(tmp_path / "run"), BlackBox(other), "the time was up")
 
 
@@ -291,6 +293,8 @@ def test_the_number_of_items_must_be_known_and_agree(tmp_path):
 
     with pytest.raises(InputError, match="n_items is 4, but the objective five has 5"):
         minimize(Five(), tmp_path, 4)
+    with pytest.raises(InputError, match="out is 5: give the path of a folder"):
+        law_ray.minimize(Five(), out=5)
     with pytest.raises(InputError, match="batch_size is 'many'"):
         minimize(displacement, tmp_path, batch_size="many")
 

@@ -37,10 +37,10 @@ def test_slots_are_for_whole_evaluations(options, count):
 @pytest.mark.parametrize(
     ("options", "culprit"),
     [
-        ({"num_cpus": 3}, "3 CPUs, but the largest node has 2"),
-        ({"num_gpus": 1}, "1 GPUs, but the largest node has 0"),
-        ({"memory": 10**15}, r"1e\+15 bytes of memory, but the largest node has"),
-        ({"resources": (("licence", 1.0),)}, "1 licence, but the largest node has 0"),
+        ({"num_cpus": 3}, "3 CPU, but no node has more than 2 CPU: ask for less"),
+        ({"num_gpus": 1}, "1 GPU, but no node has more than 0 GPU"),
+        ({"memory": 10**15}, r"9.31e\+05 GiB of memory, but no node has more than [0-9.]+ GiB of memory"),
+        ({"resources": (("licence", 1.0),)}, "1 licence, but no node has more than 0 licence"),
     ],
 )
 def test_a_request_that_no_node_can_ever_satisfy_is_refused(options, culprit):

@@ -214,9 +214,10 @@ def test_the_number_of_items_and_constraints_may_be_of_numpy_or_of_the_library()
     assert type(box.n_items()) is int
     assert box.constraints(3, [(1, 2)]).fixed == ((2, 2),)
     json.dumps(box.to_record(""))
-    bare.n_items = 2.5
-    with pytest.raises(InputError, match=r"n_items is 2\.5: give an integer"):
-        box.n_items()
+    for wrong in (2.5, 0, 1, 10001):
+        bare.n_items = wrong
+        with pytest.raises(InputError, match=f"n_items is {wrong}: give an integer from 2 to 10000"):
+            box.n_items()
 
 
 def test_the_best_trial_is_explained_with_its_own_draws_and_by_item_names():

@@ -26,11 +26,16 @@ def section(view: View) -> Section:
     facts = [("best value", value), ("trial", f"{best.id}, in round {best.round}")]
     if winner is not None:
         value = f"{number(winner.value, 8)} ± {number(winner.standard_error, 2)}"
+        repeated = winner.repeats > 0
         sure = f"{winner.confidence:.0%} that it is the best of the finalists"
         facts = [
-            ("best value (mean of its repeats)" if winner.repeats else "best value", value),
+            ("best value (mean of its repeats)" if repeated else "best value", value),
             ("confidence", sure),
-            ("its first value", f"{number(best.value, 8)} (the best of many noisy values is too good)"),
+            *(
+                [("its first value", f"{number(best.value, 8)} (the best of many noisy values is too good)")]
+                if repeated
+                else []
+            ),
             ("repeated evaluations", str(winner.repeats)),
             *facts[1:],
         ]
