@@ -1,5 +1,6 @@
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from objectives import load
 from objectives.nml import NML
 from objectives.nml.data.networks import sample_network
 from objectives.nml.data.row_order import are_equal_rows_together, check_order, drift, neighbours
-from objectives.nml.data.tables import Table
+from objectives.nml.data.tables import Table, read_table
+from objectives.nml.scores import contingency
 
 SACHS = sample_network("sachs", 3000, 0)
 
@@ -39,6 +41,30 @@ def test_the_moments_of_the_neighbours_are_those_over_all_orders(strata: list[li
     found = neighbours(column, labels)
     assert found.rows == pytest.approx(moments[0] - runs)
     assert found.z == pytest.approx((moments[0] - runs) / math.sqrt(moments[1]))
+
+
+@pytest.mark.parametrize("states", [3, 1500])
+def test_a_table_sorted_by_very_many_values_takes_the_memory_of_its_rows(states: int) -> None:
+    rng = np.random.default_rng(0)
+    n = 50_000
+    columns = {"customer": np.sort(rng.integers(0, 22_000, n)), "visits": rng.integers(0, states, n)}
+    frame = pd.DataFrame({**columns, "other": rng.integers(0, 2, n)})
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="fewer than 10 rows for each state"):
+        assert read_table(frame, rows="check").cardinalities[1] == states
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6  # the square of the customers would take 3e9
+
+
+def test_the_neighbours_are_the_same_from_a_table_of_all_cells_and_from_a_sort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    column, strata = rng.integers(0, 5, 500), np.sort(rng.integers(0, 40, 500))
+    expected = neighbours(column, strata)
+    monkeypatch.setattr(contingency, "MAX_CELLS", 0)
+    assert neighbours(column, strata) == expected
 
 
 def test_without_order_the_statistics_are_about_standard() -> None:
