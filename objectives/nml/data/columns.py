@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from law_ray.errors import InputError
-from law_ray.typing import IntArray
+from law_ray.typing import FloatArray, IntArray
 from objectives.nml.data.rules import Rules, listed, state_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+(,\d+)?")
+_NUMBERS = ("floating", "mixed-integer-float", "decimal")  # what pandas infers of columns that hold not only integers
 _MANY_STATES = 100  # heuristic: with more states than this, and than half the rows, a column numbers the rows
 _SOME_STATES, _FEW_ROWS = 20, 10  # heuristic: more states than that, with fewer rows each, are worth a warning
 _EXACT = 2.0**53  # below it, floats represent every integer
@@ -128,11 +129,20 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
     return states, codes
 
 
+def numbers_of(column: "pd.Series[Any]") -> FloatArray | None:
+    """Return the (rows,) numbers of a column without missing values, which its bins divide; None if it has others."""
+    import pandas as pd
+
+    if pd.api.types.infer_dtype(column) not in ("integer", *_NUMBERS):
+        return None
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str, ...], IntArray]:
     import pandas as pd
 
     kind = pd.api.types.infer_dtype(column)
-    if kind in ("floating", "mixed-integer-float", "decimal"):
+    if kind in _NUMBERS:
         kind, column = _numbers(column)
     missing = column.isna().to_numpy()
     if missing.any():

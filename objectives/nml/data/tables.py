@@ -22,7 +22,7 @@ from objectives.nml.data.columns import (
     thinly_filled,
 )
 from objectives.nml.data.files import TEXT, read_file
-from objectives.nml.data.row_order import RowOrder, check_order, order_of_numbers
+from objectives.nml.data.row_order import RowOrder, check_order
 from objectives.nml.data.rules import Bins, Columns, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
 
@@ -162,7 +162,7 @@ def read_table(
         warnings.warn(message, stacklevel=2)
     table = Table(name=name, names=names, states=tuple(labels), codes=codes)
     if rows == "check":
-        check_order(table, order_of_numbers([frame.iloc[:, i] for i in kept]))
+        check_order(table, [frame.iloc[:, i] for i in kept])
     return table
 
 
