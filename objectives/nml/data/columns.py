@@ -166,6 +166,7 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         observed, codes = column.cat.categories, column.cat.codes.to_numpy()
     else:
         codes, observed = pd.factorize(column, sort=True)
+        observed = observed.to_numpy() if kind == "floating" else observed  # an index would yield float32 as float64
     states = tuple(state_text(state) for state in observed)
     if declared is not None:
         return declared, _recode(name, codes, _as_declared(states, declared), declared)
@@ -183,14 +184,16 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
 def _numbers(column: "pd.Series[Any]") -> "tuple[str, pd.Series[Any]]":
     """The kind and the values of a column of floats or decimals: "integer" if all are whole, else "floating".
 
-    Floats that are all whole are usually integers among which there was a missing value once.
+    Floats that are all whole are usually integers among which there was a missing value once. Those of single precision
+    stay such, for their texts: as a double, 0.1 would read 0.10000000149011612.
     """
     import pandas as pd
 
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if (np.abs(values) < _EXACT).all() and (values == np.floor(values)).all():
         return "integer", pd.Series(values.astype(np.int64))
-    return "floating", pd.Series(values)
+    own = getattr(column.dtype, "numpy_dtype", column.dtype)
+    return "floating", pd.Series(values.astype(np.float32) if own == np.float32 else values)
 
 
 def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[tuple[str, ...], IntArray]:
