@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable
+from numbers import Real
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -103,8 +104,8 @@ def skeleton(
     check_codes(codes, cardinalities)
     if dof not in get_args(DegreesOfFreedom):
         raise InputError(f"dof={dof!r} is unknown: choose adjusted or full")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha={alpha} is not a significance level: choose a number between 0 and 1")
+    if not (isinstance(alpha, Real) and 0 < alpha < 1):
+        raise InputError(f"alpha={alpha!r} is not a significance level: choose a number between 0 and 1")
     codes = np.asfortranarray(codes)
     p = len(cardinalities)
     graph = ~np.eye(p, dtype=bool)
