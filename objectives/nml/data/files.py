@@ -17,8 +17,8 @@ TEXT = (".csv", ".tsv")
 SUFFIXES = (*TEXT, ".parquet")
 
 _SEPARATORS = ",\t;|"
-_LEADING_ZERO = re.compile(rb"""(^|[,\t;|"' ])[-+]?0\d""", re.MULTILINE)
 _SAMPLE = 100  # heuristic: lines that are read to find the separator
+_CHUNK = 1 << 22  # characters that are searched at once
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -84,15 +84,28 @@ def _read_text(path: Path, form: dict[str, str], as_text: Collection[str]) -> "p
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError("its lines have more cells than its header: is that the first line?")
     names = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
-    zeros = _LEADING_ZERO.search(path.read_bytes()) is not None
+    zeros = _may_begin_with_zeros(path, form["sep"], form["encoding"])
     again = [i for i, name in enumerate(names) if name in as_text or (zeros and frame.dtypes.iloc[i].kind in "iuf")]
     if again:
         texts = pd.read_csv(path, usecols=again, dtype=str, **how)
         for k, i in enumerate(again):
-            if names[i] in as_text or texts.iloc[:, k].str.match(r"[-+]?0\d").any():
+            if names[i] in as_text or texts.iloc[:, k].str.match(r"\s*[-+]?0\d").any():
                 frame.isetitem(i, texts.iloc[:, k])
     frame.columns = pd.Index(names)
     return frame
+
+
+def _may_begin_with_zeros(path: Path, sep: str, encoding: str) -> bool:
+    """Whether a zero and another digit follow what a cell may begin with."""
+    begins = re.compile(rf'[{re.escape(sep)}"\s][-+]?0\d')
+    last = ""
+    with path.open(encoding=encoding, newline="") as file:
+        while more := file.read(_CHUNK):
+            text = last + more
+            if begins.search(text):
+                return True
+            last = text[-3:]
+    return False
 
 
 def _read_parquet(path: Path) -> "pd.DataFrame":

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law_ray.errors import InputError
+from objectives.nml.data import files
 from objectives.nml.data.files import read_file
 from objectives.nml.data.tables import read_table
 
@@ -103,6 +104,29 @@ def test_codes_with_leading_zeros_are_texts_and_other_numbers_are_not(tmp_path: 
     assert table.states[1] == ("2001", "2002")
     frame = read_file(path)
     assert [frame[name].dtype.kind for name in ("year", "ratio")] == ["i", "f"]
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "options"),
+    [
+        (",", "utf-16", {}),
+        (",", "utf-16-be", {"encoding": "utf-16-be"}),
+        (":", "utf-8", {"sep": ":"}),
+        (", ", "utf-8", {}),
+        (",\t", "utf-8", {"sep": ","}),
+        ("^", "utf-8", {"sep": "^"}),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 22])
+def test_leading_zeros_are_seen_in_any_encoding_and_after_any_separator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separator: str, encoding: str, options: dict, chunk: int
+) -> None:
+    monkeypatch.setattr(files, "_CHUNK", chunk)
+    for first in (["code", "b"], ["b", "code"]):
+        cells = [["007", "x"], ["7", "y"], ["-08", "x"], ["9", "z"]]
+        rows = [first, *(row if first[0] == "code" else row[::-1] for row in cells)]
+        frame = read_file(written(tmp_path / "a.csv", rows, separator, encoding), **options)
+        assert frame["code"].str.strip().tolist() == ["007", "7", "-08", "9"]
 
 
 @pytest.mark.parametrize(
