@@ -70,19 +70,21 @@ def read_file(
             "or give its encoding, encoding=latin-1 for example"
         ) from None
     except Exception as error:  # the parsers raise many types
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"{path} cannot be read ({reason[0]}): check that it is a {kind} file") from error
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        remedy = f"check that it is a {kind} file"
+        if "fields in line" in reason:
+            remedy = "give no line more cells than the first, which names the columns, and end none with a separator"
+        raise InputError(f"{path} cannot be read ({reason}): {remedy}") from error
 
 
 def _read_text(path: Path, form: dict[str, str], as_text: Collection[str]) -> "pd.DataFrame":
     import pandas as pd
 
     how: dict[str, Any] = {**form, "encoding_errors": "strict"}
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False, **how).iloc[0]
+    # With a first row of more cells, read_csv would take its first cells for labels of the rows; here it refuses that.
+    header = pd.read_csv(path, header=None, nrows=2, dtype=str, na_filter=False, **how).iloc[0]
     how |= {"keep_default_na": False, "na_values": [""]}
     frame = pd.read_csv(path, low_memory=False, **how)
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError("its lines have more cells than its header: is that the first line?")
     names = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
     zeros = _may_begin_with_zeros(path, form["sep"], form["encoding"])
     again = [i for i, name in enumerate(names) if name in as_text or (zeros and frame.dtypes.iloc[i].kind in "iuf")]

@@ -217,6 +217,21 @@ def test_options_of_text_files_are_refused_for_others(tmp_path: Path) -> None:
             read_table(frame, **{option: ","})
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a,b\n1,x,3\n2,y,4\n3,x,3\n", 2),
+        ("a,b\n5,x,3\n2,y,4\n", 2),
+        ("\n\na,b\n1,x,\n2,y,\n3,x,\n", 4),
+        ("a,b\n1,x\n2,y,4\n", 3),
+    ],
+)
+def test_a_line_of_more_cells_than_the_names_is_refused_with_its_number(tmp_path: Path, text: str, line: int) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    culprit = rf"a.csv cannot be read \(.*Expected 2 fields in line {line}, saw 3\): give no line more cells"
+    refused(culprit, tmp_path / "a.csv")
+
+
 def test_names_are_read_without_blanks_around_them_and_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('"net\npay", age ,"x"\n1,2,1\n2,1,2\n')
     assert read_table(tmp_path / "a.csv").names == ("net pay", "age", "x")
