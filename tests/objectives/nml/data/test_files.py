@@ -59,7 +59,7 @@ def test_quoted_cells_with_any_separator_in_them_are_read_back(
     path = tmp_path_factory.mktemp("quoted") / "a.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(table)
-    assert texts(read_file(path)) == table
+    assert texts(read_file(path)) == [[cell.strip() for cell in row] for row in table]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_leading_zeros_are_seen_in_any_encoding_and_after_any_separator(
         cells = [["007", "x"], ["7", "y"], ["-08", "x"], ["9", "z"]]
         rows = [first, *(row if first[0] == "code" else row[::-1] for row in cells)]
         frame = read_file(written(tmp_path / "a.csv", rows, separator, encoding), **options)
-        assert frame["code"].str.strip().tolist() == ["007", "7", "-08", "9"]
+        assert frame["code"].tolist() == ["007", "7", "-08", "9"]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,29 @@ def test_a_line_of_more_cells_than_the_names_is_refused_with_its_number(tmp_path
     (tmp_path / "a.csv").write_text(text)
     culprit = rf"a.csv cannot be read \(.*Expected 2 fields in line {line}, saw 3\): give no line more cells"
     refused(culprit, tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("separator", [",", ", ", " ,  ", " | ", "\t ", " ; "])
+def test_cells_are_read_without_the_blanks_around_them(tmp_path: Path, separator: str) -> None:
+    rows = [["a", "b"], ["yes", "no"], ["yes ", "no"], ["no", '"y, es "'], ['" no"', "  no"]]
+    table = read_table(written(tmp_path / "a.csv", rows, separator), sep=separator.strip(" ")[0])
+    assert (table.names, table.states) == (("a", "b"), (("no", "yes"), ("no", "y, es")))
+
+
+def test_quotes_may_follow_a_blank_and_a_cell_of_blanks_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('"a", "b"\n"y", "n,o"\n"n", "yes"\n')
+    assert texts(read_file(path)) == [["a", "b"], ["y", "n,o"], ["n", "yes"]]
+    path.write_text('"a;b"; "c,d"\n"y"; "n,o"\n"n"; "yes"\n')
+    assert texts(read_file(path)) == [["a;b", "c,d"], ["y", "n,o"], ["n", "yes"]]
+    for cell in ("  ", '" "', '  "" '):
+        path.write_text(f"a,b\nx,{cell}\ny,z\n{cell},z\n")
+        assert read_file(path).isna().to_numpy().tolist() == [[False, True], [False, False], [True, False]]
+
+
+def test_a_blank_that_separates_cells_is_not_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a b c\n1  3\n2 2 4\n")
+    assert read_file(tmp_path / "a.csv", sep=" ").isna().to_numpy().tolist() == [[False, True, False], [False] * 3]
 
 
 def test_names_are_read_without_blanks_around_them_and_in_one_line(tmp_path: Path) -> None:
