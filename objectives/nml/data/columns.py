@@ -169,7 +169,7 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         observed = observed.to_numpy() if kind == "floating" else observed  # an index would yield float32 as float64
     states = tuple(state_text(state) for state in observed)
     if declared is not None:
-        return declared, _recode(name, codes, _as_declared(states, declared), declared)
+        return declared, _recode(name, codes, _as_declared(states, declared, rules.decimal), declared)
     if kind == "string" and any("," in state for state in states) and all(map(_DECIMAL_COMMA.fullmatch, states)):
         remedy = "give decimal=, for a text file, or convert them, or declare its states"
         raise ColumnError(name, "holds numbers with decimal commas", remedy)
@@ -226,19 +226,19 @@ def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[t
     return tuple(intervals[k] for k in filled), codes
 
 
-def _as_declared(observed: Sequence[str], declared: Sequence[str]) -> Sequence[str]:
+def _as_declared(observed: Sequence[str], declared: Sequence[str], decimal: str) -> Sequence[str]:
     """Return the states as they are if all are declared, or else as the numbers and booleans that they stand for."""
     if set(observed) <= set(declared):
         return observed
-    return [state if state in declared else _plain(state) for state in observed]
+    return [state if state in declared else _plain(state, decimal) for state in observed]
 
 
-def _plain(text: str) -> str:
-    """Return the text of a number without what does not change it, or True or False for a boolean."""
+def _plain(text: str, decimal: str) -> str:
+    """Return the text of a number, with a point and without what does not change it, or True or False for a boolean."""
     if text.lower() in ("true", "false"):
         return text.capitalize()
     try:
-        return state_text(float(text))
+        return state_text(float(text.replace(decimal, ".")))
     except (ValueError, OverflowError):
         return text
 

@@ -4,6 +4,7 @@ import codecs
 import csv
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -94,6 +95,24 @@ def test_decimal_commas_are_named_and_read_where_they_are_given(tmp_path: Path) 
     refused("decimal=';' is no decimal mark", path, decimal=";")
     coded = written(tmp_path / "b.csv", [["x", "y"], ["0,1", "a"], ["1,0", "b"]], ";")
     assert read_table(coded, states={"x": ["0,1", "1,0"]}).states[0] == ("0,1", "1,0")
+
+
+@pytest.mark.parametrize(
+    ("cells", "states", "expected"),
+    [
+        (["1,0", "2,0", "1,0"], "x=1,2", ("1", "2")),
+        (["1,5", "2,5", "1,50"], {"x": [1.5, 2.5]}, ("1.5", "2.5")),
+        (["1,5", "2,5", "1,5"], {"x": ["1,5", "2,5"]}, ("1,5", "2,5")),
+        (["-0,5", "2", "-,5"], "x=-0.5,2", ("-0.5", "2")),
+    ],
+)
+def test_declared_numbers_match_cells_with_decimal_commas(
+    tmp_path: Path, cells: list[str], states: Any, expected: tuple[str, ...]
+) -> None:
+    rows = [["x", "y"], *([cell, str(k % 2)] for k, cell in enumerate(cells))]
+    table = read_table(written(tmp_path / "a.csv", rows, ";"), decimal=",", states=states)
+    assert table.states[0] == expected
+    assert table.codes[:, 0].tolist() == [0, 1, 0]
 
 
 def test_codes_with_leading_zeros_are_texts_and_other_numbers_are_not(tmp_path: Path) -> None:
