@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.data import bif, exports
 from objectives.nml.data.knowledge import Knowledge
@@ -61,6 +62,7 @@ class Answers(ABC):
             rng: As for a call.
             evaluated: All orderings with a value, for the confidence (`edge_probabilities`).
         """
+        permutation = validate(permutation, len(self.item_names))
         dag = self.dag(permutation)
         probabilities = self.edge_probabilities(permutation, evaluated)
         edges = exports.edges(self.item_names, dag, probabilities)
@@ -107,12 +109,14 @@ class Answers(ABC):
         return self._certain[1]
 
     def write(self, permutation: IntArray, folder: str | Path, evaluated: Evaluated | None = None) -> list[Path]:
-        """Write the network of an ordering to `folder`, and return the paths.
+        """Write the network of an ordering to `folder`, which is made if need be, and return the paths.
 
         best_dag.csv: the columns of `objectives.nml.data.exports.Edge`. best_dag.dot: the same for Graphviz.
         best_model.bif: the fitted network, unless it has more than `objectives.nml.data.bif.MAX_CELLS` probabilities.
         """
+        permutation = validate(permutation, len(self.item_names))
         dag, folder = self.dag(permutation), Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         edges = exports.edges(self.item_names, dag, self.edge_probabilities(permutation, evaluated))
         exports.write_csv(folder / "best_dag.csv", edges)
         (folder / "best_dag.dot").write_text(exports.dot(self.item_names, edges), encoding="utf-8")
@@ -124,6 +128,7 @@ class Answers(ABC):
 
     def to_networkx(self, permutation: IntArray, evaluated: Evaluated | None = None) -> "nx.DiGraph[str]":
         """Return the network of an ordering; its edges have the attributes confidence and direction."""
+        permutation = validate(permutation, len(self.item_names))
         edges = exports.edges(self.item_names, self.dag(permutation), self.edge_probabilities(permutation, evaluated))
         return exports.to_networkx(self.item_names, edges)
 

@@ -1,6 +1,7 @@
 """The arguments of `NML`: which ones go together, and the table that they describe."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -35,21 +36,25 @@ def check(score: str, edges: str, max_parents: int | None, n_samples: int | None
         raise InputError(f"score={score!r} is unknown: choose {', '.join(SCORES)}")
     if edges not in get_args(EdgesFrom):
         raise InputError(f"edges={edges!r} is unknown: choose {', '.join(get_args(EdgesFrom))}")
-    if max_parents is not None and max_parents < 0:
-        raise InputError(f"max_parents={max_parents} is negative: choose 0 or more")
+    if max_parents is not None and not _is_whole(max_parents, 0):
+        raise InputError(f"max_parents={max_parents!r} is not a number of parents: choose a whole number of at least 0")
     if max_parents is not None and edges == "skeleton":
         raise InputError(f"max_parents={max_parents} belongs to edges='score': leave it out for 'skeleton'")
     least = 2 if score == "nml" else 1  # of which a standard error can be told
-    if n_samples is not None and (n_samples < least or n_samples != int(n_samples)):
-        raise InputError(f"n_samples={n_samples} is too few samples: choose a whole number of at least {least}")
-    if target_se is not None and not target_se > 0:
-        raise InputError(f"target_se={target_se} is not a standard error: choose a positive number of nats")
+    if n_samples is not None and not _is_whole(n_samples, least):
+        raise InputError(f"n_samples={n_samples!r} is too few samples: choose a whole number of at least {least}")
+    if target_se is not None and not (isinstance(target_se, Real) and target_se > 0):
+        raise InputError(f"target_se={target_se!r} is not a standard error: choose a positive number of nats")
     if n_samples is not None and target_se is not None:
         raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
     if score != "nml" and target_se is not None:
         raise InputError(f"target_se={target_se} belongs to score='nml': leave it out for {score!r}")
     if score in decomposable.SCORES and n_samples is not None:
         raise InputError(f"n_samples={n_samples} has no use for {score!r}, which is exact: leave it out")
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, Real) and float(value).is_integer() and float(value) >= least
 
 
 def check_parents(max_parents: int | None, required: BoolArray, names: Sequence[str]) -> None:

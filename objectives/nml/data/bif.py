@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,26 +61,34 @@ def fitted(table: Table, dag: BoolArray, names: Sequence[str], states: Sequence[
 def write(table: Table, dag: BoolArray, path: Path) -> None:
     """Write a fitted network (`fitted`) as BIF.
 
-    BIF has no quoting, so every character in names and states that could break the file becomes "_". Where two names or
-    states would then be equal, a number is appended; column names are compared without case, as readers do.
+    BIF has no quoting. So in the names of columns every character but letters, digits and underscores becomes "_"; in
+    those of states points and the signs < > = + - remain too. Where two would then be equal, a number is appended, but
+    not to one that needed no change; column names are compared without case, as readers do.
     """
     from pgmpy.readwrite import BIFWriter
 
     # Readers parse the words "table" and "default" followed by a number as probabilities.
-    plain = (re.sub(r"(table|default)(?=[\d.eE+-])", r"\1_", name) for name in table.names)
-    model = fitted(table, dag, _safe(plain, fold=True), [_safe(states) for states in table.states])
+    plain = [re.sub(r"(table|default)(?=[\deE])", r"\1_", _plain(name, r"\W")) for name in table.names]
+    states = [_distinct(own, [_plain(state, r"[^\w.<>=+-]") for state in own]) for own in table.states]
+    model = fitted(table, dag, _distinct(table.names, plain, fold=True), states)
     BIFWriter(model).write(str(path))
 
 
-def _safe(names: Iterable[str], fold: bool = False) -> list[str]:
-    """The names without the characters that BIF reserves, still distinct; with `fold`, distinct without case."""
-    safe: list[str] = []
-    used: set[str] = set()
-    for name in names:
-        plain = re.sub(r"[^\w.<>=+-]", "_", name, flags=re.ASCII) or "_"
-        chosen, number = plain, 2
-        while (chosen.lower() if fold else chosen) in used:
-            chosen, number = f"{plain}_{number}", number + 1
-        used.add(chosen.lower() if fold else chosen)
-        safe.append(chosen)
-    return safe
+def _plain(name: str, reserved: str) -> str:
+    return re.sub(reserved, "_", name, flags=re.ASCII) or "_"
+
+
+def _distinct(names: Sequence[str], plain: Sequence[str], fold: bool = False) -> list[str]:
+    """The plain forms of the names, made distinct; with `fold`, distinct without case."""
+    key = str.lower if fold else str
+    firm: dict[str, int] = {}  # those that need no change
+    for i, name in enumerate(names):
+        if plain[i] == name:
+            firm.setdefault(key(name), i)
+    used, chosen = set(firm), list(plain)
+    for i, name in enumerate(plain):
+        number = 2
+        while firm.get(key(name)) != i and key(chosen[i]) in used:
+            chosen[i], number = f"{name}_{number}", number + 1
+        used.add(key(chosen[i]))
+    return chosen

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from law_ray.errors import InputError
-from law_ray.typing import IntArray
+from law_ray.typing import FloatArray, IntArray
 from objectives.nml.data.rules import Rules, listed, state_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+(,\d+)?")
+_NUMBERS = ("floating", "mixed-integer-float", "decimal")  # what pandas infers of columns that hold not only integers
 _MANY_STATES = 100  # heuristic: with more states than this, and than half the rows, a column numbers the rows
 _SOME_STATES, _FEW_ROWS = 20, 10  # heuristic: more states than that, with fewer rows each, are worth a warning
 _EXACT = 2.0**53  # below it, floats represent every integer
@@ -128,11 +129,20 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
     return states, codes
 
 
+def numbers_of(column: "pd.Series[Any]") -> FloatArray | None:
+    """Return the (rows,) numbers of a column without missing values, which its bins divide; None if it has others."""
+    import pandas as pd
+
+    if pd.api.types.infer_dtype(column) not in ("integer", *_NUMBERS):
+        return None
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str, ...], IntArray]:
     import pandas as pd
 
     kind = pd.api.types.infer_dtype(column)
-    if kind in ("floating", "mixed-integer-float", "decimal"):
+    if kind in _NUMBERS:
         kind, column = _numbers(column)
     missing = column.isna().to_numpy()
     if missing.any():
@@ -156,9 +166,10 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         observed, codes = column.cat.categories, column.cat.codes.to_numpy()
     else:
         codes, observed = pd.factorize(column, sort=True)
+        observed = observed.to_numpy() if kind == "floating" else observed  # an index would yield float32 as float64
     states = tuple(state_text(state) for state in observed)
     if declared is not None:
-        return declared, _recode(name, codes, _as_declared(states, declared), declared)
+        return declared, _recode(name, codes, _as_declared(states, declared, rules.decimal), declared)
     if kind == "string" and any("," in state for state in states) and all(map(_DECIMAL_COMMA.fullmatch, states)):
         remedy = "give decimal=, for a text file, or convert them, or declare its states"
         raise ColumnError(name, "holds numbers with decimal commas", remedy)
@@ -173,14 +184,16 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
 def _numbers(column: "pd.Series[Any]") -> "tuple[str, pd.Series[Any]]":
     """The kind and the values of a column of floats or decimals: "integer" if all are whole, else "floating".
 
-    Floats that are all whole are usually integers among which there was a missing value once.
+    Floats that are all whole are usually integers among which there was a missing value once. Those of single precision
+    stay such, for their texts: as a double, 0.1 would read 0.10000000149011612.
     """
     import pandas as pd
 
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if (np.abs(values) < _EXACT).all() and (values == np.floor(values)).all():
         return "integer", pd.Series(values.astype(np.int64))
-    return "floating", pd.Series(values)
+    own = getattr(column.dtype, "numpy_dtype", column.dtype)
+    return "floating", pd.Series(values.astype(np.float32) if own == np.float32 else values)
 
 
 def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[tuple[str, ...], IntArray]:
@@ -213,19 +226,19 @@ def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[t
     return tuple(intervals[k] for k in filled), codes
 
 
-def _as_declared(observed: Sequence[str], declared: Sequence[str]) -> Sequence[str]:
+def _as_declared(observed: Sequence[str], declared: Sequence[str], decimal: str) -> Sequence[str]:
     """Return the states as they are if all are declared, or else as the numbers and booleans that they stand for."""
     if set(observed) <= set(declared):
         return observed
-    return [state if state in declared else _plain(state) for state in observed]
+    return [state if state in declared else _plain(state, decimal) for state in observed]
 
 
-def _plain(text: str) -> str:
-    """Return the text of a number without what does not change it, or True or False for a boolean."""
+def _plain(text: str, decimal: str) -> str:
+    """Return the text of a number, with a point and without what does not change it, or True or False for a boolean."""
     if text.lower() in ("true", "false"):
         return text.capitalize()
     try:
-        return state_text(float(text))
+        return state_text(float(text.replace(decimal, ".")))
     except (ValueError, OverflowError):
         return text
 

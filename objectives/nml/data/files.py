@@ -17,8 +17,8 @@ TEXT = (".csv", ".tsv")
 SUFFIXES = (*TEXT, ".parquet")
 
 _SEPARATORS = ",\t;|"
-_LEADING_ZERO = re.compile(rb"""(^|[,\t;|"' ])[-+]?0\d""", re.MULTILINE)
 _SAMPLE = 100  # heuristic: lines that are read to find the separator
+_CHUNK = 1 << 22  # characters that are searched at once
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -32,9 +32,10 @@ def read_file(
     """Return the table in a file, with the names of its columns as they are there, repeated and empty ones too.
 
     Args:
-        path: a .csv, .tsv or .parquet file. In the text files, the first line that is not empty names the columns; a
-            name is read without the blanks around it, and a line break in it as a blank. Only an empty cell is missing:
-            NA, None or nan are texts like any other. Numbers of which one begins with a zero, 007, are texts too.
+        path: a .csv, .tsv or .parquet file. In the text files, the first line that is not empty names the columns.
+            Names and cells are read without the blanks around them, and a line break in a name as a blank. Only an
+            empty cell is missing: NA, None or nan are texts like any other. Numbers of which one begins with a zero,
+            007, are texts too.
         sep: what separates the columns of a text file, one character or "tab". By default it is the comma, tab,
             semicolon or vertical bar that divides the first 100 lines into equally many cells.
         decimal: the decimal mark of a text file, a point or a comma.
@@ -70,29 +71,55 @@ def read_file(
             "or give its encoding, encoding=latin-1 for example"
         ) from None
     except Exception as error:  # the parsers raise many types
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"{path} cannot be read ({reason[0]}): check that it is a {kind} file") from error
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        remedy = f"check that it is a {kind} file"
+        if "fields in line" in reason:
+            remedy = "give no line more cells than the first, which names the columns, and end none with a separator"
+        raise InputError(f"{path} cannot be read ({reason}): {remedy}") from error
 
 
 def _read_text(path: Path, form: dict[str, str], as_text: Collection[str]) -> "pd.DataFrame":
     import pandas as pd
 
-    how: dict[str, Any] = {**form, "encoding_errors": "strict"}
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False, **how).iloc[0]
+    how: dict[str, Any] = {**form, "encoding_errors": "strict", "skipinitialspace": form["sep"] != " "}
+    # With a first row of more cells, read_csv would take its first cells for labels of the rows; here it refuses that.
+    header = pd.read_csv(path, header=None, nrows=2, dtype=str, na_filter=False, **how).iloc[0]
     how |= {"keep_default_na": False, "na_values": [""]}
-    frame = pd.read_csv(path, low_memory=False, **how)
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError("its lines have more cells than its header: is that the first line?")
+    frame = _without_blanks(pd.read_csv(path, low_memory=False, **how))
     names = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
-    zeros = _LEADING_ZERO.search(path.read_bytes()) is not None
+    zeros = _may_begin_with_zeros(path, form["sep"], form["encoding"])
     again = [i for i, name in enumerate(names) if name in as_text or (zeros and frame.dtypes.iloc[i].kind in "iuf")]
     if again:
-        texts = pd.read_csv(path, usecols=again, dtype=str, **how)
+        texts = _without_blanks(pd.read_csv(path, usecols=again, dtype=str, **how))
         for k, i in enumerate(again):
             if names[i] in as_text or texts.iloc[:, k].str.match(r"[-+]?0\d").any():
                 frame.isetitem(i, texts.iloc[:, k])
     frame.columns = pd.Index(names)
     return frame
+
+
+def _without_blanks(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Strip the texts of a frame, so that those of blanks alone are missing, and return it."""
+    import pandas as pd
+
+    for i in range(frame.shape[1]):
+        if pd.api.types.infer_dtype(frame.iloc[:, i]) == "string":
+            texts = frame.iloc[:, i].str.strip()
+            frame.isetitem(i, texts.mask(texts == ""))
+    return frame
+
+
+def _may_begin_with_zeros(path: Path, sep: str, encoding: str) -> bool:
+    """Whether a zero and another digit follow what a cell may begin with."""
+    begins = re.compile(rf'[{re.escape(sep)}"\s][-+]?0\d')
+    last = ""
+    with path.open(encoding=encoding, newline="") as file:
+        while more := file.read(_CHUNK):
+            text = last + more
+            if begins.search(text):
+                return True
+            last = text[-3:]
+    return False
 
 
 def _read_parquet(path: Path) -> "pd.DataFrame":
@@ -154,7 +181,7 @@ def _separator(path: Path, given: str | None, encoding: str, decimal: str | None
 def _cells(lines: list[str], sep: str) -> Iterator[int]:
     """Yield the number of cells of each row, of which a quoted cell may make several lines."""
     try:
-        yield from (len(row) for row in csv.reader(lines, delimiter=sep) if row)
+        yield from (len(row) for row in csv.reader(lines, delimiter=sep, skipinitialspace=True) if row)
     except csv.Error:  # a cell of more than 131,072 characters, for example
         return
 

@@ -4,21 +4,24 @@ Learning a network takes each row for an independent draw from one distribution.
 (interventions), subjects or places put one below the other, and time series, are none: then their order tells. Once
 they are shuffled, such rows cannot be recognised, and nothing here does.
 
-A table that is sorted by columns of its own is fine, for these columns explain the order, a binned one by its numbers.
-So is one whose equal rows are all together, as where a table of frequencies was expanded. Others are compared within
-strata, the values of those columns. Two statistics have known moments if the rows are exchangeable. Neighbours: how
-often two rows one below the other have the same state (Mood 1940, "The distribution theory of runs"); this finds short
-groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of rows; this finds long groups.
+A table that is sorted by columns of its own is fine, one after the other, for these columns explain the order, a binned
+one by its numbers. So is one whose equal rows are all together, as where a table of frequencies was expanded. Others
+are compared within strata, the values of those columns. Two statistics have known moments if the rows are exchangeable.
+Neighbours: how often two rows one below the other have the same state (Mood 1940, "The distribution theory of runs");
+this finds short groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of rows; this finds
+long groups.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from law_ray.errors import InputError
 from law_ray.typing import IntArray
-from objectives.nml.scores.contingency import MAX_CELLS
+from objectives.nml.data.columns import numbers_of
+from objectives.nml.scores.contingency import MAX_CELLS, occupied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,14 +54,15 @@ class Excess(NamedTuple):
     """by which neighbours agree more often; for drift the excess of chi-squared, which grows like the rows too"""
 
 
-def check_order(table: "Table", strata: IntArray | None = None) -> None:
+def check_order(table: "Table", columns: "Sequence[pd.Series[Any]] | None" = None) -> None:
     """Refuse a table in which the order of the rows tells something that no column explains.
 
-    Cost: some passes over the rows for each column; 1.5 s for 1,000,000 rows of 20 columns.
+    Cost: some passes over the rows for each column; 1.5 s for 1,000,000 rows of 20 columns. A table sorted by a column
+    of very many values takes a sort of the rows for each column of many states. Memory: O(rows).
 
     Args:
         table: The table.
-        strata: (rows,) numbered downwards, within which alone the rows are compared; by default all rows are one.
+        columns: The values of its columns, as they were before they were binned.
 
     Raises:
         InputError: in one line that names the column that tells most, and what mends it.
@@ -66,7 +70,7 @@ def check_order(table: "Table", strata: IntArray | None = None) -> None:
     codes, r = table.codes, table.cardinalities
     if are_equal_rows_together(codes):
         return
-    strata, sorted_by = _sorted_by(codes, np.zeros(len(codes), dtype=np.int64) if strata is None else strata)
+    strata, sorted_by = _sorted_by(codes, columns)
     worst: tuple[float, int, str] | None = None
     for i in range(codes.shape[1]):
         if i in sorted_by:
@@ -93,20 +97,6 @@ def are_equal_rows_together(codes: IntArray) -> bool:
     return 2 * n_groups <= len(codes) and len(np.unique(codes[starts], axis=0)) == n_groups
 
 
-def order_of_numbers(columns: "Iterable[pd.Series[Any]]") -> IntArray | None:
-    """Return the strata (rows,) of equal numbers in the column that sorts the rows most finely; None if none does.
-
-    The states of a binned column say less of the order than its numbers do.
-    """
-    finest: IntArray | None = None
-    for column in columns:
-        if column.dtype.kind in "iuf" and (column.is_monotonic_increasing or column.is_monotonic_decreasing):
-            values = column.to_numpy()
-            strata = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
-            finest = strata if finest is None or strata[-1] > finest[-1] else finest
-    return finest
-
-
 def neighbours(column: IntArray, strata: IntArray) -> Excess:
     """Return how much more often than by chance rows one below the other, in one stratum, have the same state.
 
@@ -115,10 +105,9 @@ def neighbours(column: IntArray, strata: IntArray) -> Excess:
     """
     sizes, r = np.bincount(strata), int(column.max()) + 1
     cells = strata * r + column
-    counts = np.bincount(cells, minlength=len(sizes) * r)
-    of_cell = np.arange(len(counts)) // r
+    found, counts = occupied(cells, len(sizes) * r)
     n = sizes.astype(np.float64)
-    squares, cubes = (np.bincount(of_cell, counts.astype(np.float64) ** k, minlength=len(n)) for k in (2, 3))
+    squares, cubes = (np.bincount(found // r, counts.astype(np.float64) ** k, minlength=len(n)) for k in (2, 3))
     mean = (n * (n + 1) - squares) / n
     several = np.maximum(n - 1, 1)
     variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * several)
@@ -158,26 +147,41 @@ def _excess(above: float, variance: float, most: float, rows: float) -> Excess:
     return Excess(above / variance**0.5, above / most, rows)
 
 
-def _sorted_by(codes: IntArray, strata: IntArray) -> tuple[IntArray, list[int]]:
+def _sorted_by(codes: IntArray, columns: "Sequence[pd.Series[Any]] | None") -> tuple[IntArray, list[int]]:
     """The strata (rows,) of the columns by which the rows are sorted, numbered downwards, and these columns.
 
-    A column sorts the rows if in each stratum, those given and of the columns before it, the rows of a state are
-    together.
+    A column sorts the rows if in each stratum, of the columns before it, the rows of a state are together. If its
+    numbers go one way in the strata that result, then they divide these further.
     """
-    columns: list[int] = []
-    left = list(range(codes.shape[1]))
-    while left:
-        found = next((i for i in left if _is_sorted(strata, codes[:, i])), None)
-        if found is None:
-            return strata, columns
-        changes = (np.diff(strata) != 0) | (np.diff(codes[:, found]) != 0)
-        strata = np.concatenate([[0], np.cumsum(changes)])
-        columns.append(found)
-        left.remove(found)
-    return strata, columns
+    strata, found = np.zeros(len(codes), dtype=np.int64), list[int]()
+    while True:
+        before = len(found), int(strata[-1])
+        for i in range(codes.shape[1]):
+            if i not in found and _is_sorted(strata, codes[:, i]):
+                found.append(i)
+                strata = _divided(strata, codes[:, i])
+            if i in found and columns is not None:
+                numbers = numbers_of(columns[i])
+                if numbers is not None and _go_one_way(strata, numbers):
+                    strata = _divided(strata, numbers)
+        if before == (len(found), int(strata[-1])):  # what did not sort the rows before may do so in smaller strata
+            return strata, found
+
+
+def _divided(strata: IntArray, values: NDArray[Any]) -> IntArray:
+    """The strata of equal values in each stratum."""
+    return np.concatenate([[0], np.cumsum((np.diff(strata) != 0) | (values[1:] != values[:-1]))])
+
+
+def _go_one_way(strata: IntArray, values: NDArray[Any]) -> bool:
+    """Whether the values of each stratum never fall, or never rise, downwards."""
+    within = np.diff(strata) == 0
+    before, after = values[:-1][within], values[1:][within]
+    return bool((before <= after).all() or (before >= after).all())
 
 
 def _is_sorted(strata: IntArray, column: IntArray) -> bool:
-    labels = strata * (int(column.max()) + 1) + column
+    r = int(column.max()) + 1
+    labels, size = strata * r + column, (int(strata[-1]) + 1) * r
     together = 1 + np.count_nonzero(np.diff(labels))
-    return bool(together == np.count_nonzero(np.bincount(labels)))
+    return bool(together <= size and together == len(occupied(labels, size)[0]))

@@ -17,15 +17,19 @@ Columns = str | Iterable[Any]
 
 
 class Rules(NamedTuple):
-    """How to read columns: the number of bins of continuous columns, and the bins or states of columns by name."""
+    """How to read columns: the number of bins of continuous columns, and the bins or states of columns by name.
+
+    `decimal` is the decimal mark of texts.
+    """
 
     continuous_bins: int | None
     bins: dict[str, int]
     states: dict[str, tuple[str, ...]]
+    decimal: str
 
 
-def read_rules(names: Sequence[str], bins: Bins | None, states: States | None) -> Rules:
-    """Return the rules that two options of `objectives.nml.data.tables.read_table` set for the columns `names`.
+def read_rules(names: Sequence[str], bins: Bins | None, states: States | None, decimal: str | None) -> Rules:
+    """Return the rules that three options of `objectives.nml.data.tables.read_table` set for the columns `names`.
 
     Raises:
         InputError: in one line, if an option is malformed or names an unknown column, or both name the same column.
@@ -43,7 +47,7 @@ def read_rules(names: Sequence[str], bins: Bins | None, states: States | None) -
             raise InputError(f"column {column!r} is named by both bins and states: keep one of the two")
     for column in named_states:
         find_column(names, column, "states")
-    return Rules(continuous_bins, named_bins, named_states)
+    return Rules(continuous_bins, named_bins, named_states, decimal or ".")
 
 
 def kept_columns(names: Sequence[str], columns: Columns | None, drop: Columns | None) -> list[int]:

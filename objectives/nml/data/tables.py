@@ -22,7 +22,7 @@ from objectives.nml.data.columns import (
     thinly_filled,
 )
 from objectives.nml.data.files import TEXT, read_file
-from objectives.nml.data.row_order import RowOrder, check_order, order_of_numbers
+from objectives.nml.data.row_order import RowOrder, check_order
 from objectives.nml.data.rules import Bins, Columns, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
 
@@ -118,7 +118,8 @@ def read_table(
         states: the declared states of columns, observed or not, in their order; they replace the order and the
             categories of the column. A mapping from column to labels, text such as "smoker=no,yes;grade=a,b,c", or the
             path of a .json file that holds such a mapping. Values and labels match as text, a whole number without its
-            ".0". Blanks around text are dropped; columns and labels that contain a separator need a mapping.
+            ".0", and a number with the decimal mark of the file or with a point. Blanks around text are dropped;
+            columns and labels that contain a separator need a mapping.
         columns: the columns to use: their names in a list, or in a text, separated by commas. They stay in the order of
             the table.
         drop: the columns to leave out, instead of `columns`.
@@ -144,7 +145,7 @@ def read_table(
         raise InputError(f"{name} has 1 column, {names[0]!r}: give what separates its columns, sep=tab for example")
     if len(frame) == 0:
         raise InputError(f"{name} has no rows: pass at least one")
-    rules = read_rules(names, bins, states)
+    rules = read_rules(names, bins, states, decimal)
     codes: NDArray[Any] = np.empty((len(frame), len(names)), dtype=np.int32, order="F")  # half a Table's memory
     labels: list[tuple[str, ...]] = []
     bad: list[ColumnError] = []
@@ -162,7 +163,7 @@ def read_table(
         warnings.warn(message, stacklevel=2)
     table = Table(name=name, names=names, states=tuple(labels), codes=codes)
     if rows == "check":
-        check_order(table, order_of_numbers([frame.iloc[:, i] for i in kept]))
+        check_order(table, [frame.iloc[:, i] for i in kept])
     return table
 
 

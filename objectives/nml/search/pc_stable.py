@@ -3,13 +3,14 @@
 import itertools
 import math
 from collections.abc import Iterable
+from numbers import Real
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
-from objectives.nml.scores.contingency import MAX_CELLS, check_codes, configurations, n_log_n
+from objectives.nml.scores.contingency import MAX_CELLS, check_codes, configurations, n_log_n, occupied
 
 DegreesOfFreedom = Literal["adjusted", "full"]
 
@@ -38,25 +39,41 @@ def g_squared(
 
     dof="full" is (r_x - 1)(r_y - 1) prod r_z, as in the paper. "adjusted" sums (non-empty rows - 1)(non-empty columns -
     1) over the strata of `given`, so an empty margin does not count as a degree of freedom. Without a degree of freedom
-    p = 1. Cost: O(rows).
+    p = 1. Cost: O(rows), and sorts of them where the table of x, y and the strata has more than MAX_CELLS cells.
     """
     from scipy.special import gammaincc  # here, because a process that only scores orderings never tests
 
     given = tuple(given)
     r_x, r_y = int(cardinalities[x]), int(cardinalities[y])
     strata, n_strata = configurations(codes, cardinalities, given, MAX_CELLS // (r_x * r_y))
-    cells = (strata * r_x + codes[:, x]) * r_y + codes[:, y]
-    counts = np.bincount(cells, minlength=n_strata * r_x * r_y).reshape(n_strata, r_x, r_y)
-    n_x, n_y = counts.sum(axis=2), counts.sum(axis=1)
-    information = n_log_n(counts).sum() - n_log_n(n_x).sum() - n_log_n(n_y).sum() + n_log_n(n_x.sum(axis=1)).sum()
-    statistic = max(0.0, 2.0 * float(information))
+    count = _dense if n_strata * r_x * r_y <= MAX_CELLS else _sparse
+    information, filled = count(codes[:, x], codes[:, y], strata, r_x, r_y, n_strata)
+    statistic = max(0.0, 2.0 * information)
     if dof == "full":
         degrees = float((r_x - 1) * (r_y - 1) * math.prod(int(cardinalities[z]) for z in given))
     else:  # the maximum, because an empty stratum would count (0 - 1)(0 - 1)
-        filled = np.maximum((n_x > 0).sum(axis=1) - 1, 0) * np.maximum((n_y > 0).sum(axis=1) - 1, 0)
-        degrees = float(filled.sum())
+        degrees = float(np.prod(np.maximum(filled - 1, 0), axis=0).sum())
     p_value = float(gammaincc(degrees / 2, statistic / 2)) if degrees > 0 else 1.0
     return IndependenceTest(statistic, degrees, p_value)
+
+
+def _dense(x: IntArray, y: IntArray, strata: IntArray, r_x: int, r_y: int, n_strata: int) -> tuple[float, IntArray]:
+    """N MI(x; y | strata), and the (2, n_strata) numbers of states of x and of y that occur, from all cells."""
+    cells = (strata * r_x + x) * r_y + y
+    counts = np.bincount(cells, minlength=n_strata * r_x * r_y).reshape(n_strata, r_x, r_y)
+    n_x, n_y = counts.sum(axis=2), counts.sum(axis=1)
+    information = n_log_n(counts).sum() - n_log_n(n_x).sum() - n_log_n(n_y).sum() + n_log_n(n_x.sum(axis=1)).sum()
+    return float(information), np.array([(n_x > 0).sum(axis=1), (n_y > 0).sum(axis=1)])
+
+
+def _sparse(x: IntArray, y: IntArray, strata: IntArray, r_x: int, r_y: int, n_strata: int) -> tuple[float, IntArray]:
+    """The same from the cells that occur."""
+    of_x, n_x = occupied(strata * r_x + x, n_strata * r_x)
+    of_y, n_y = occupied(strata * r_y + y, n_strata * r_y)
+    _, n_xy = occupied((strata * r_x + x) * r_y + y, n_strata * r_x * r_y)
+    information = n_log_n(n_xy).sum() - n_log_n(n_x).sum() - n_log_n(n_y).sum() + n_log_n(np.bincount(strata)).sum()
+    filled = [np.bincount(cells // r, minlength=n_strata) for cells, r in ((of_x, r_x), (of_y, r_y))]
+    return float(information), np.array(filled)
 
 
 def skeleton(
@@ -87,8 +104,8 @@ def skeleton(
     check_codes(codes, cardinalities)
     if dof not in get_args(DegreesOfFreedom):
         raise InputError(f"dof={dof!r} is unknown: choose adjusted or full")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha={alpha} is not a significance level: choose a number between 0 and 1")
+    if not (isinstance(alpha, Real) and 0 < alpha < 1):
+        raise InputError(f"alpha={alpha!r} is not a significance level: choose a number between 0 and 1")
     codes = np.asfortranarray(codes)
     p = len(cardinalities)
     graph = ~np.eye(p, dtype=bool)

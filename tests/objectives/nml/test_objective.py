@@ -1,6 +1,7 @@
 import csv
 import itertools
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -307,6 +308,16 @@ def test_other_libraries_get_the_same_network() -> None:
     assert theirs == pytest.approx(fit)
 
 
+def test_the_answers_take_lists_and_a_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
+    objective, order = NML(FRAME, score="bic"), [2, 0, 3, 1]
+    assert objective.explain(order, rng()) == objective.explain(np.array(order), rng())
+    assert set(objective.to_networkx(order).edges) == set(objective.to_networkx(np.array(order)).edges)
+    paths = objective.write(order, tmp_path / "new" / "folder")
+    assert all(path.is_file() and path.parent == tmp_path / "new" / "folder" for path in paths)
+    with pytest.raises(InputError, match="not a permutation of 4 items"):
+        objective.explain([0, 1], rng())
+
+
 def test_write_leaves_out_a_model_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bif, "MAX_CELLS", 10)
     assert SACHS.write(np.arange(11), tmp_path) == [tmp_path / "best_dag.csv", tmp_path / "best_dag.dot"]
@@ -348,6 +359,11 @@ def test_the_fingerprint_covers_the_data_and_the_options() -> None:
         ({"target_se": 0.1, "score": "nml-uniform"}, "belongs to score='nml'"),
         ({"n_samples": 10, "score": "bic"}, "n_samples=10 has no use for 'bic'"),
         ({"alpha": 2.0, "edges": "skeleton"}, "alpha=2.0"),
+        ({"alpha": "0.1", "edges": "skeleton"}, "alpha='0.1' is not a significance level"),
+        ({"max_parents": 2.5}, "max_parents=2.5 is not a number of parents: choose a whole number"),
+        ({"max_parents": "2"}, "max_parents='2'"),
+        ({"n_samples": math.inf}, "n_samples=inf"),
+        ({"target_se": "0.1"}, "target_se='0.1' is not a standard error"),
         ({"dof": "none", "edges": "skeleton"}, "dof='none'"),
         ({"max_parents": -1}, "max_parents=-1"),
         ({"max_parents": 2, "edges": "skeleton"}, "max_parents=2 belongs to edges='score'"),

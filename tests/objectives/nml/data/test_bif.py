@@ -55,13 +55,26 @@ def test_names_that_bif_cannot_hold_are_replaced_and_stay_distinct(tmp_path: Pat
     bif.write(PLAIN, DAG, tmp_path / "plain.bif")
     bif.write(AWKWARD, DAG, tmp_path / "m.bif")
     plain, model = (BIFReader(str(tmp_path / name)).get_model() for name in ("plain.bif", "m.bif"))
-    names = ["a_b", "a_b_2", "table_1", "A_B_3"]
+    names = ["a_b_2", "a_b_3", "table_1", "A_B"]
     assert set(model.edges()) == {(names[a], names[b]) for a, b in np.argwhere(DAG)}
-    assert model.get_cpds("a_b").state_names["a_b"] == ["_", "__2"]
-    assert model.get_cpds("a_b_2").state_names["a_b_2"] == ["x_y", "x_y_2", "x_y_3"]
-    assert model.get_cpds("A_B_3").state_names["A_B_3"] == ["<7.5", ">=7.5", "say__no_"]
+    assert model.get_cpds("a_b_2").state_names["a_b_2"] == ["_", "__2"]
+    assert model.get_cpds("a_b_3").state_names["a_b_3"] == ["x_y", "x_y_2", "x_y_3"]
+    assert model.get_cpds("A_B").state_names["A_B"] == ["<7.5", ">=7.5", "say__no_"]
     for before, after in zip(PLAIN.names, names, strict=True):
         np.testing.assert_array_equal(model.get_cpds(after).get_values(), plain.get_cpds(before).get_values())
+
+
+def test_names_of_columns_keep_letters_digits_and_underscores_alone_and_those_that_need_no_change_stay(
+    tmp_path: Path,
+) -> None:
+    names = ("a b", "a_b", "A_B", "x<=-1.5", "a_b_2", "größe")
+    labels = ("-1.5", "_", "<=+2"), ("x y", "x_y"), *((("0", "1"),) * 4)
+    table = Table("t", names, labels, np.tile([[0] * 6, [1] * 6], (5, 1)))
+    bif.write(table, dag_of(6, (0, 1)), tmp_path / "m.bif")
+    model = BIFReader(str(tmp_path / "m.bif")).get_model()
+    assert set(model.nodes()) == {"a_b_3", "a_b", "A_B_4", "x___1_5", "a_b_2", "gr__e"}
+    assert model.get_cpds("a_b_3").state_names["a_b_3"] == ["-1.5", "_", "<=+2"]
+    assert model.get_cpds("a_b").state_names["a_b"] == ["x_y_2", "x_y"]
 
 
 @pytest.mark.parametrize(

@@ -303,6 +303,21 @@ def test_declared_states_make_doses_and_row_numbers_discrete() -> None:
 
 
 @pytest.mark.parametrize(
+    "column",
+    [
+        *(pd.Series([0.1, 0.25, 0.1], dtype=dtype) for dtype in ("float32", "float64", "Float32", "Float64")),
+        arrow([0.1, 0.25, 0.1], pa.float32()),
+        pd.Series([decimal.Decimal("0.1"), decimal.Decimal("0.25"), decimal.Decimal("0.1")]),
+    ],
+)
+def test_declared_fractions_match_in_any_precision(column: pd.Series) -> None:
+    for states in ("a=0.1,0.25,0.5", {"a": [0.1, 0.25, 0.5]}, {"a": np.array([0.1, 0.25, 0.5], dtype=np.float32)}):
+        table = read(column, states=states)
+        assert table.states[0] == ("0.1", "0.25", "0.5")
+        assert table.codes[:, 0].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
     ("states", "culprit"),
     [
         (

@@ -4,6 +4,7 @@ import codecs
 import csv
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law_ray.errors import InputError
+from objectives.nml.data import files
 from objectives.nml.data.files import read_file
 from objectives.nml.data.tables import read_table
 
@@ -58,7 +60,7 @@ def test_quoted_cells_with_any_separator_in_them_are_read_back(
     path = tmp_path_factory.mktemp("quoted") / "a.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL).writerows(table)
-    assert texts(read_file(path)) == table
+    assert texts(read_file(path)) == [[cell.strip() for cell in row] for row in table]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,24 @@ def test_decimal_commas_are_named_and_read_where_they_are_given(tmp_path: Path) 
     assert read_table(coded, states={"x": ["0,1", "1,0"]}).states[0] == ("0,1", "1,0")
 
 
+@pytest.mark.parametrize(
+    ("cells", "states", "expected"),
+    [
+        (["1,0", "2,0", "1,0"], "x=1,2", ("1", "2")),
+        (["1,5", "2,5", "1,50"], {"x": [1.5, 2.5]}, ("1.5", "2.5")),
+        (["1,5", "2,5", "1,5"], {"x": ["1,5", "2,5"]}, ("1,5", "2,5")),
+        (["-0,5", "2", "-,5"], "x=-0.5,2", ("-0.5", "2")),
+    ],
+)
+def test_declared_numbers_match_cells_with_decimal_commas(
+    tmp_path: Path, cells: list[str], states: Any, expected: tuple[str, ...]
+) -> None:
+    rows = [["x", "y"], *([cell, str(k % 2)] for k, cell in enumerate(cells))]
+    table = read_table(written(tmp_path / "a.csv", rows, ";"), decimal=",", states=states)
+    assert table.states[0] == expected
+    assert table.codes[:, 0].tolist() == [0, 1, 0]
+
+
 def test_codes_with_leading_zeros_are_texts_and_other_numbers_are_not(tmp_path: Path) -> None:
     rows = [["code", "year", "ratio", "id"], ["1", "2001", "0.5", "a"], ["01", "2002", "0.25", "b"]]
     path = written(tmp_path / "a.csv", [*rows, ["001", "2001", "0.5", "b"]])
@@ -103,6 +123,29 @@ def test_codes_with_leading_zeros_are_texts_and_other_numbers_are_not(tmp_path: 
     assert table.states[1] == ("2001", "2002")
     frame = read_file(path)
     assert [frame[name].dtype.kind for name in ("year", "ratio")] == ["i", "f"]
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "options"),
+    [
+        (",", "utf-16", {}),
+        (",", "utf-16-be", {"encoding": "utf-16-be"}),
+        (":", "utf-8", {"sep": ":"}),
+        (", ", "utf-8", {}),
+        (",\t", "utf-8", {"sep": ","}),
+        ("^", "utf-8", {"sep": "^"}),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 22])
+def test_leading_zeros_are_seen_in_any_encoding_and_after_any_separator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separator: str, encoding: str, options: dict, chunk: int
+) -> None:
+    monkeypatch.setattr(files, "_CHUNK", chunk)
+    for first in (["code", "b"], ["b", "code"]):
+        cells = [["007", "x"], ["7", "y"], ["-08", "x"], ["9", "z"]]
+        rows = [first, *(row if first[0] == "code" else row[::-1] for row in cells)]
+        frame = read_file(written(tmp_path / "a.csv", rows, separator, encoding), **options)
+        assert frame["code"].tolist() == ["007", "7", "-08", "9"]
 
 
 @pytest.mark.parametrize(
@@ -191,6 +234,44 @@ def test_options_of_text_files_are_refused_for_others(tmp_path: Path) -> None:
     for option in ("sep", "encoding", "decimal"):
         with pytest.raises(InputError, match=f"{option} is for text files: leave it out for a DataFrame"):
             read_table(frame, **{option: ","})
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a,b\n1,x,3\n2,y,4\n3,x,3\n", 2),
+        ("a,b\n5,x,3\n2,y,4\n", 2),
+        ("\n\na,b\n1,x,\n2,y,\n3,x,\n", 4),
+        ("a,b\n1,x\n2,y,4\n", 3),
+    ],
+)
+def test_a_line_of_more_cells_than_the_names_is_refused_with_its_number(tmp_path: Path, text: str, line: int) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    culprit = rf"a.csv cannot be read \(.*Expected 2 fields in line {line}, saw 3\): give no line more cells"
+    refused(culprit, tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("separator", [",", ", ", " ,  ", " | ", "\t ", " ; "])
+def test_cells_are_read_without_the_blanks_around_them(tmp_path: Path, separator: str) -> None:
+    rows = [["a", "b"], ["yes", "no"], ["yes ", "no"], ["no", '"y, es "'], ['" no"', "  no"]]
+    table = read_table(written(tmp_path / "a.csv", rows, separator), sep=separator.strip(" ")[0])
+    assert (table.names, table.states) == (("a", "b"), (("no", "yes"), ("no", "y, es")))
+
+
+def test_quotes_may_follow_a_blank_and_a_cell_of_blanks_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('"a", "b"\n"y", "n,o"\n"n", "yes"\n')
+    assert texts(read_file(path)) == [["a", "b"], ["y", "n,o"], ["n", "yes"]]
+    path.write_text('"a;b"; "c,d"\n"y"; "n,o"\n"n"; "yes"\n')
+    assert texts(read_file(path)) == [["a;b", "c,d"], ["y", "n,o"], ["n", "yes"]]
+    for cell in ("  ", '" "', '  "" '):
+        path.write_text(f"a,b\nx,{cell}\ny,z\n{cell},z\n")
+        assert read_file(path).isna().to_numpy().tolist() == [[False, True], [False, False], [True, False]]
+
+
+def test_a_blank_that_separates_cells_is_not_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a b c\n1  3\n2 2 4\n")
+    assert read_file(tmp_path / "a.csv", sep=" ").isna().to_numpy().tolist() == [[False, True, False], [False] * 3]
 
 
 def test_names_are_read_without_blanks_around_them_and_in_one_line(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 import itertools
 import math
+import tracemalloc
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,8 @@ from objectives import load
 from objectives.nml import NML
 from objectives.nml.data.networks import sample_network
 from objectives.nml.data.row_order import are_equal_rows_together, check_order, drift, neighbours
-from objectives.nml.data.tables import Table
+from objectives.nml.data.tables import Table, read_table
+from objectives.nml.scores import contingency
 
 SACHS = sample_network("sachs", 3000, 0)
 
@@ -39,6 +42,30 @@ def test_the_moments_of_the_neighbours_are_those_over_all_orders(strata: list[li
     found = neighbours(column, labels)
     assert found.rows == pytest.approx(moments[0] - runs)
     assert found.z == pytest.approx((moments[0] - runs) / math.sqrt(moments[1]))
+
+
+@pytest.mark.parametrize("states", [3, 1500])
+def test_a_table_sorted_by_very_many_values_takes_the_memory_of_its_rows(states: int) -> None:
+    rng = np.random.default_rng(0)
+    n = 50_000
+    columns = {"customer": np.sort(rng.integers(0, 22_000, n)), "visits": rng.integers(0, states, n)}
+    frame = pd.DataFrame({**columns, "other": rng.integers(0, 2, n)})
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="fewer than 10 rows for each state"):
+        assert read_table(frame, rows="check").cardinalities[1] == states
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6  # the square of the customers would take 3e9
+
+
+def test_the_neighbours_are_the_same_from_a_table_of_all_cells_and_from_a_sort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    column, strata = rng.integers(0, 5, 500), np.sort(rng.integers(0, 40, 500))
+    expected = neighbours(column, strata)
+    monkeypatch.setattr(contingency, "MAX_CELLS", 0)
+    assert neighbours(column, strata) == expected
 
 
 def test_without_order_the_statistics_are_about_standard() -> None:
@@ -97,6 +124,31 @@ def test_a_table_sorted_by_numbers_that_are_binned_then_passes(ascending: bool) 
     groups = np.where(rng.random(5000) < 0.3, rng.random(5000) < 0.5, within % 40 < 20)
     with pytest.raises(InputError, match="column 'other'"):  # rows of one age are compared
         NML(frame.assign(age=age.round(), other=groups), bins="age=4")
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "Float64", "decimal"])
+def test_a_table_sorted_by_a_group_and_then_by_numbers_that_are_binned_passes(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    group, time = rng.integers(0, 4, 3000), rng.random(3000).astype("float32").astype("float64")
+    state = np.where(rng.random(3000) < 0.2, rng.integers(0, 3, 3000), (time * 9).astype(int) % 3)
+    numbers = pd.Series([Decimal(t) for t in time]) if kind == "decimal" else pd.Series(time, dtype=kind)
+    frame = pd.DataFrame({"time": numbers, "state": state, "group": group})
+    for sorts in (["time"], ["group", "time"]):
+        for ascending in (True, False):
+            read_table(frame.sort_values(sorts, ascending=ascending), bins=3, rows="check")
+    read_table(frame.sort_values(["group", "time"], ascending=[False, True]), bins=3, rows="check")
+    with pytest.raises(InputError, match="column 'state'"):  # within the groups nothing explains the order
+        read_table(frame.sort_values(["group", "time"])[["state", "group"]], rows="check")
+
+
+def test_numbers_explain_the_order_of_their_bins_once_another_column_divides_these() -> None:
+    """The groups 0 and 1 are in the first bin, 2 and 3 in the second."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2, 3], 1000)
+    time = np.sort(rng.random((4, 1000)), axis=1).ravel()
+    state = (time * 9).astype(int) % 3
+    frame = pd.DataFrame({"time": time + group // 2, "state": state, "group": group})
+    read_table(frame, bins=2, rows="check")
 
 
 def test_a_few_rows_of_a_rare_state_together_are_no_evidence() -> None:

@@ -82,6 +82,7 @@ def test_estimators_agree() -> None:
         (dag_of(2), [2, 2, 2], 10, {}, r"\(2, 2\)"),
         (dag_of(2, (0, 1), (1, 0)), [2, 2], 10, {}, "cycle"),
         (dag_of(2), [2, 2], 0, {}, "n_rows=0"),
+        (dag_of(2), [2, 2], 10.5, {}, "n_rows=10.5: choose a whole number"),
         (dag_of(2), [2, 0], 10, {}, "cardinalities of at least 1"),
         (dag_of(2), [2, 2], 10, {"estimator": "uniform", "n_samples": 0}, "n_samples=0"),
         (dag_of(2), [2, 2], 10, {"n_samples": 0}, "n_samples=0"),
@@ -92,6 +93,8 @@ def test_estimators_agree() -> None:
         (dag_of(4, (0, 2), (1, 2), (2, 3)), [2] * 4, 10, {"estimator": "exact"}, "choose estimator='importance'"),
     ],
 )
-def test_bad_input_is_refused_by_name(dag: np.ndarray, r: list[int], n_rows: int, options: dict, culprit: str) -> None:
+def test_bad_input_is_refused_by_name(
+    dag: np.ndarray, r: list[int], n_rows: float, options: dict, culprit: str
+) -> None:
     with pytest.raises(InputError, match=culprit):
         nml_regret(dag, r, n_rows, rng=np.random.default_rng(0), **options)

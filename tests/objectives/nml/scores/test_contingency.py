@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,6 +49,17 @@ def test_the_sparse_count_is_the_dense_count_without_its_empty_rows(monkeypatch:
     dense = family_counts(codes, r, 3, (0, 1, 2))
     monkeypatch.setattr(contingency, "MAX_CELLS", 30)
     np.testing.assert_array_equal(family_counts(codes, r, 3, (0, 1, 2)), dense[dense.sum(axis=1) > 0])
+
+
+def test_a_family_of_very_many_states_takes_the_memory_of_its_rows() -> None:
+    codes = np.repeat(np.random.default_rng(0).integers(0, 30_000, (20_000, 1)), 2, axis=1)
+    tracemalloc.start()
+    found = max_log_likelihood(codes, np.array([30_000, 30_000]), dag_of(2, (0, 1)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # all cells of the observed configurations would take 3.5e9
+    n = np.unique(codes[:, 0], return_counts=True)[1]
+    assert found == pytest.approx(float(n @ np.log(n / n.sum())))  # the second column follows from the first
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from pgmpy.structure_score import BDeu as PgmpyBDeu
 
 from law_ray.errors import InputError
 from objectives.nml.graphs.structure import cpdag
+from objectives.nml.scores import decomposable
 from objectives.nml.scores.decomposable import BIC, SCORES, BDeu, FactorisedNML, QuotientNML, log_normaliser
-from objectives.nml.scores.multinomial import multinomial_regret
+from objectives.nml.scores.multinomial import multinomial_regret, multinomial_regrets
 from tests.oracles.graphs import all_dags, dag_of, log_likelihood_by_rows, random_codes, random_dag
 
 
@@ -69,6 +70,21 @@ def test_qnml_of_a_complete_dag_normalises_over_the_tables(r: list[int]) -> None
 def test_bdeu_of_a_dag_normalises_over_the_tables(dag: np.ndarray) -> None:
     total = sum(math.exp(-BDeu(codes, [2, 3, 2], 0.7).dag(dag)) for codes in all_tables(3, [2, 3, 2]))
     assert total == pytest.approx(1, abs=1e-10)
+
+
+def test_fnml_computes_its_regrets_when_they_are_first_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+
+    def regrets(states: list[int], n_rows: int) -> np.ndarray:
+        asked.append(states)
+        return multinomial_regrets(states, n_rows)
+
+    monkeypatch.setattr(decomposable, "multinomial_regrets", regrets)
+    score = FactorisedNML(random_codes(50, np.array([2, 5, 2]), 0), [2, 5, 2])
+    assert asked == []
+    score.family(1, (0,))
+    score.family(0, (1, 2))
+    assert asked == [[2, 5]]
 
 
 def test_fnml_and_qnml_add_their_regrets_to_the_log_likelihood() -> None:

@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -75,6 +76,29 @@ def test_g_squared_is_the_same_when_strata_are_too_many_to_enumerate() -> None:
     many = tuple(range(5, 40))  # copies of one table: the strata of its five columns
     few = (5, 6, 7, 8, 9)
     assert g_squared(codes, r, 1, 2, many)[:2] == pytest.approx(g_squared(codes, r, 1, 2, few)[:2])
+
+
+@pytest.mark.parametrize("dof", ["full", "adjusted"])
+@pytest.mark.parametrize("given", [(), (0,), (3, 4)])
+def test_g_squared_is_the_same_when_only_the_cells_that_occur_are_counted(
+    monkeypatch: pytest.MonkeyPatch, given: tuple[int, ...], dof: DegreesOfFreedom
+) -> None:
+    codes = network_codes(90, 3)
+    expected = g_squared(codes, R, 1, 2, given, dof)
+    monkeypatch.setattr(module, "MAX_CELLS", 1)
+    assert g_squared(codes, R, 1, 2, given, dof) == pytest.approx(expected)
+
+
+def test_two_columns_of_very_many_states_take_the_memory_of_their_rows() -> None:
+    codes = np.repeat(np.random.default_rng(0).integers(0, 30_000, (20_000, 1)), 2, axis=1)
+    tracemalloc.start()
+    test = g_squared(codes, np.array([30_000, 30_000]), 0, 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # all cells would take 7.2e9
+    n = np.unique(codes[:, 0], return_counts=True)[1]
+    assert test.statistic == pytest.approx(-2 * float(n @ np.log(n / n.sum())))
+    assert test.dof == (len(n) - 1) ** 2
 
 
 def pc_stable(codes: np.ndarray, r: np.ndarray, alpha: float, dof: DegreesOfFreedom) -> np.ndarray:
