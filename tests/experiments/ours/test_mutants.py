@@ -1,9 +1,9 @@
 import pandas as pd
 
 from experiments import RESULTS
-from experiments.ours.mutants import report
+from experiments.ours.mutants import PACKAGES, report
 from tests.experiments.committed import check_committed
-from tools.mutants import COLUMNS, Mutant, write
+from tools.mutants import COLUMNS, CORE, Mutant, write
 
 NAME = "law_ray.space.permutations"
 MODULE = "law_ray/space/permutations.py"
@@ -30,6 +30,10 @@ def test_rows_of_other_modules_and_verdicts_on_changes_that_survive_again_stay(t
     write(file, [MODULE], [*NOTICED, SURVIVOR._replace(mutant=f"{NAME}.x_invert__mutmut_9")])
     rows = pd.read_csv(file, keep_default_na=False).set_index("mutant")["verdict"]
     assert rows.to_dict() == {METHOD.mutant: "", "": "", f"{NAME}.x_invert__mutmut_9": "equivalent"}
+
+
+def test_the_packages_are_those_of_the_tool():
+    assert list(CORE) == list(PACKAGES)
 
 
 def test_the_page_counts_by_package_and_module_and_lists_the_survivors(tmp_path):
