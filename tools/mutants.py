@@ -36,6 +36,15 @@ CORE = {
     "objectives/nml/regret": ("tests/objectives/nml/regret",),
 }
 """The packages that are judged, and the tests that judge them."""
+ELSEWHERE = tuple(
+    f"tests/law_ray/runs/test_objective.py::{name}"
+    for name in (
+        "test_a_users_file_objectives_does_not_hide_the_built_in_ones",
+        "test_one_that_was_imported_before_is_named_by_the_error_and_is_the_users_code",
+        "test_on_a_worker_with_the_users_folder_first_a_built_in_objective_is_found",
+    )
+)
+"""Tests that start Python in another folder, where a changed module does not find mutmut's settings."""
 COPIED = ("law_ray", "objectives", "experiments", "tests", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 COLUMNS = ("module", "status", "count", "mutant", "change", "verdict")
 SURVIVED = ("survived", "no tests")
@@ -121,6 +130,7 @@ def settings(package: str, modules: Iterable[str]) -> str:
 source_paths = ["law_ray", "objectives"]
 only_mutate = {list(modules)}
 also_copy = ["experiments", "docs", "README.md", "CHANGELOG.md"]
+pytest_add_cli_args = {[f"--deselect={test}" for test in ELSEWHERE]}
 pytest_add_cli_args_test_selection = {list(CORE[package])}
 process_isolation = "forkserver"  # numba ends forks of a process that has run parallel loops
 """
