@@ -66,8 +66,8 @@ def greedy_orderings(
     before = _before(precedes, parent_sets.n_variables)
     optima: set[tuple[float, tuple[int, ...]]] = set()
     most_sets = parent_sets.n_sets + _MAX_SETS
-    for start in range(n_starts):
-        if start == 0 or parent_sets.n_sets < most_sets:
+    for _ in range(n_starts):
+        if parent_sets.n_sets < most_sets:
             optima.update(_iterated_search(parent_sets, before, rng, most_sets))
     classes: dict[bytes, tuple[float, tuple[int, ...]]] = {}
     for cost, order in sorted(optima):

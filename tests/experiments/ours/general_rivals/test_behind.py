@@ -1,11 +1,7 @@
 import numpy as np
 
 from experiments.ours.general_rivals.behind import behind
-from tests.experiments.ours.general_rivals.test_report import made_up
-
-
-def lines_of(text):
-    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")][2:]
+from tests.experiments.ours.general_rivals.test_report import cells_of, made_up
 
 
 def test_settings_in_which_another_method_is_lower_are_listed_with_the_difference_in_joint_errors():
@@ -22,7 +18,7 @@ def test_settings_in_which_another_method_is_lower_are_listed_with_the_differenc
     )
     assert "the lowest mean in 1 of\n2 settings, and in 0 others" in text
     joint = (301 - 293) / np.sqrt(1.0**2 + 3.0**2)
-    assert lines_of(text) == [["line:20", "5", "100", "301.00 +- 1.00", "DEAP", "293.00 +- 3.00", f"{joint:.1f}"]]
+    assert cells_of(text) == [["line:20", "5", "100", "301.00 +- 1.00", "DEAP", "293.00 +- 3.00", f"{joint:.1f}"]]
 
 
 def test_published_means_count_and_a_difference_of_two_joint_errors_is_a_tie():
@@ -34,7 +30,7 @@ def test_published_means_count_and_a_difference_of_two_joint_errors_is_a_tie():
         )
     )
     assert "the lowest mean in 0 of\n1 settings, and in 1 others" in text
-    assert lines_of(text)[0][4:6] == ["FAT-RLS (published)", "115811.00 +- 961.80"]
+    assert cells_of(text)[0][4:6] == ["FAT-RLS (published)", "115811.00 +- 961.80"]
 
 
 def test_a_difference_from_a_single_run_has_no_error_and_is_no_tie():

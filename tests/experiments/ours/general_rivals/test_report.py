@@ -19,6 +19,11 @@ def made_up(*rows):
     )
 
 
+def cells_of(text):
+    """The cells of the one table in a text, row by row, without its header."""
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")][2:]
+
+
 ROWS = made_up(
     ("qap:kra30a", "law-auto", 100, 0, "1:125000 90:100000"),
     ("qap:kra30a", "law-auto", 100, 1, "1:125000 80:102000"),
@@ -32,14 +37,12 @@ ROWS = made_up(
 
 def test_a_table_has_means_errors_seconds_heuristics_and_published_figures_by_value():
     text = report(ROWS)
-    lines = text.partition("## qap:kra30a")[2].partition("## line:20")[0].splitlines()
-    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")][2:]
+    cells = cells_of(text.partition("## qap:kra30a")[2].partition("## line:20")[0])
     assert cells[0] == ["law-auto", "2", "101000.00 +- 1000.00", "2.0", "1.0", "4.0"]
     assert [row[0] for row in cells] == [
         *("law-auto", "FAT-RLS (published)", "CEGO (published)", "UMM (published)", "random")
     ]
-    lines = text.partition("## line:20")[2].partition("##")[0].splitlines()
-    names = [line.strip("| ").split(" | ")[0] for line in lines if line.startswith("|")][2:]
+    names = [row[0] for row in cells_of(text.partition("## line:20")[2].partition("##")[0])]
     assert names == ["law-auto", "NEH (heuristic)", "DEAP", "random"]
     assert "| law-auto | 1 | 220.00 |" in text
 
