@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from law_ray.errors import InputError
-from law_ray.typing import IntArray
+from law_ray.typing import FloatArray, IntArray
 from objectives.nml.data.columns import numbers_of
 from objectives.nml.scores.contingency import MAX_CELLS, occupied
 
@@ -153,19 +153,19 @@ def _sorted_by(codes: IntArray, columns: "Sequence[pd.Series[Any]] | None") -> t
     A column sorts the rows if in each stratum, of the columns before it, the rows of a state are together. If its
     numbers go one way in the strata that result, then they divide these further.
     """
-    strata, found = np.zeros(len(codes), dtype=np.int64), list[int]()
+    strata = np.zeros(len(codes), dtype=np.int64)
+    found: dict[int, FloatArray | None] = {}  # with their numbers
     while True:
         before = len(found), int(strata[-1])
         for i in range(codes.shape[1]):
             if i not in found and _is_sorted(strata, codes[:, i]):
-                found.append(i)
+                found[i] = None if columns is None else numbers_of(columns[i])
                 strata = _divided(strata, codes[:, i])
-            if i in found and columns is not None:
-                numbers = numbers_of(columns[i])
-                if numbers is not None and _go_one_way(strata, numbers):
-                    strata = _divided(strata, numbers)
+            numbers = found.get(i)
+            if numbers is not None and _go_one_way(strata, numbers):
+                strata = _divided(strata, numbers)
         if before == (len(found), int(strata[-1])):  # what did not sort the rows before may do so in smaller strata
-            return strata, found
+            return strata, list(found)
 
 
 def _divided(strata: IntArray, values: NDArray[Any]) -> IntArray:
