@@ -3,13 +3,15 @@
     make mutants                                        the modules that changed since the last commit, or in it
     make mutants MODULES="law_ray/models/gp.py"         these modules
     make mutants MODULES=core                           the whole core
+    python tools/mutants.py core --ending 1 6           a fifth of it: mutants are numbered in each function
 
 A package is judged by the tests that mirror it, in a copy of the project. Each of its functions is changed in every way
 that mutmut knows, one change at a time, and the tests that call it are run: a change that none of them notices is a
 survivor. Functions with decorators are left alone by mutmut, so compiled loops and properties are not judged.
 
 Prints the counts and the survivors. With `--out CSV` the rows of the modules are replaced in that file: one for each
-survivor, whose verdict stays where the same change survives again, and one for each way in which others were noticed.
+survivor, whose verdict stays where the same change survives again, one for each way in which others were noticed, and
+one for those that were not checked, if only a part was.
 `python -m experiments.ours.mutants` makes a page of them.
 """
 
@@ -48,6 +50,7 @@ ELSEWHERE = tuple(
 COPIED = ("law_ray", "objectives", "experiments", "tests", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 COLUMNS = ("module", "status", "count", "mutant", "change", "verdict")
 SURVIVED = ("survived", "no tests")
+NOT_CHECKED = "not checked"
 
 
 class Mutant(NamedTuple):
@@ -57,7 +60,7 @@ class Mutant(NamedTuple):
     mutant: str
     """mutmut's name of it"""
     status: str
-    """killed, survived, timeout (noticed), no tests ..."""
+    """killed, survived, timeout (noticed), no tests, not checked ..."""
     change: str
     """the line before and after, of a survivor"""
 
@@ -68,6 +71,9 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", help="files of the core, or `core`; by default what changed")
     parser.add_argument("--out", type=Path, help="a CSV file whose rows of these modules are replaced")
     parser.add_argument("--processes", type=int, default=2, help="how many mutants are judged at once")
+    parser.add_argument(
+        "--ending", nargs="+", choices=list("0123456789"), default=[], help="judge only mutants numbered so"
+    )
     arguments = parser.parse_args()
     modules = core() if arguments.modules == ["core"] else arguments.modules or changed()
     unknown = [module for module in modules if module not in core()]
@@ -75,12 +81,14 @@ def main() -> None:
         sys.exit(f"not in the core: {', '.join(unknown)}; its packages are {', '.join(CORE)}")
     if not modules:
         sys.exit("no module of the core has changed: name some, or `core`")
-    found = [mutant for package in CORE for mutant in judge(package, modules, arguments.processes)]
+    endings = [f"*{digit}" for digit in arguments.ending]
+    found = [mutant for package in CORE for mutant in judge(package, modules, arguments.processes, endings)]
     for mutant in found:
         if mutant.status in SURVIVED:
             print(f"{mutant.status}: {mutant.mutant}\n{mutant.change}\n")
     survivors = sum(mutant.status in SURVIVED for mutant in found)
-    print(f"{len(found)} mutants, {survivors} survived: {1 - survivors / max(len(found), 1):.1%} were noticed")
+    checked = sum(mutant.status != NOT_CHECKED for mutant in found)
+    print(f"{checked} mutants, {survivors} survived: {1 - survivors / max(checked, 1):.1%} were noticed")
     if arguments.out:
         write(arguments.out, modules, found)
 
@@ -101,8 +109,11 @@ def changed() -> list[str]:
     return []
 
 
-def judge(package: str, modules: Iterable[str], processes: int) -> list[Mutant]:
-    """Return the mutants of those modules that are in the package, after running its tests on each."""
+def judge(package: str, modules: Iterable[str], processes: int, names: Iterable[str]) -> list[Mutant]:
+    """Return the mutants of those modules that are in the package, after running its tests on each.
+
+    With names, mutmut's with wildcards, the tests are run on these only.
+    """
     own = [module for module in modules if module.startswith(f"{package}/")]
     if not own:
         return []
@@ -119,7 +130,8 @@ def judge(package: str, modules: Iterable[str], processes: int) -> list[Mutant]:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
         environment = {**os.environ, **threads}
         mutmut = [sys.executable, "-m", "mutmut"]
-        subprocess.run([*mutmut, "run", "--max-children", str(processes)], cwd=copy, env=environment, check=False)
+        command = [*mutmut, "run", "--max-children", str(processes), *names]
+        subprocess.run(command, cwd=copy, env=environment, check=False)
         return list(judged(mutmut, copy, environment))
 
 
@@ -149,7 +161,7 @@ def judged(mutmut: list[str], copy: Path, environment: dict[str, str]) -> Iterat
 
     lines = [line.strip().rpartition(": ") for line in output("results", "--all", "true").splitlines()]
     results = [(name, status) for name, _, status in lines if "__mutmut_" in name]
-    if not results or {status for _, status in results} == {"not checked"}:
+    if {status for _, status in results} <= {NOT_CHECKED}:
         sys.exit("mutmut judged nothing: do the tests pass?")
     for name, status in results:
         module = f"{re.sub(r'[.]x[_ǁ].*', '', name).replace('.', '/')}.py"

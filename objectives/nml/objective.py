@@ -5,6 +5,7 @@ and the supplement's "Normalized Maximum Likelihood"). The decomposable scores a
 """
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,8 @@ class NML(Answers):
         rows: RowOrder = "check",
     ) -> None:
         check(score, edges, max_parents, n_samples, target_se)
+        if edges != "skeleton" and (alpha, dof) != (0.05, "adjusted"):
+            warnings.warn("alpha and dof are of the tests of edges=skeleton: they change nothing here", stacklevel=2)
         form = {"sep": sep, "encoding": encoding, "decimal": decimal}
         how = {"bins": bins, "states": states, "columns": columns, "drop": drop, **form}
         self.table = read(data, {name: value for name, value in how.items() if value is not None}, rows)

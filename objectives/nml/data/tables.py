@@ -161,6 +161,12 @@ def read_table(
     found = {column: own for column, own in zip(names, labels, strict=True) if column not in named}
     if message := thinly_filled(name, found, len(frame)):
         warnings.warn(message, stacklevel=2)
+    if name.lower().endswith(TEXT) and all(column in own for column, own in found.items()):
+        warnings.warn(
+            f"the first line of {name} looks like a row, and was read as the names of the columns: {', '.join(names)}; "
+            "name the columns there, else that row does not count",
+            stacklevel=2,
+        )
     table = Table(name=name, names=names, states=tuple(labels), codes=codes)
     if rows == "check":
         check_order(table, [frame.iloc[:, i] for i in kept])

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import cloudpickle
@@ -384,12 +385,21 @@ def test_anything_but_a_permutation_is_refused(bad: list) -> None:
 def test_a_table_without_any_edge_still_has_a_score() -> None:
     codes = np.tile(np.array(list(itertools.product((0, 1), repeat=3))), (13, 1))
     table = Table("t", ("a", "b", "c"), (("0", "1"),) * 3, codes)
-    for edges in ("score", "skeleton"):
-        objective = NML(table, edges=edges, alpha=1e-9)
+    for objective in (NML(table), NML(table, edges="skeleton", alpha=1e-9)):
         assert objective.key(np.array([2, 0, 1])) == objective.key(np.arange(3))
         value, standard_error = objective(np.arange(3), rng())
         assert value == pytest.approx(3 * multinomial_regret(2, 104) + 3 * 104 * np.log(2))
         assert standard_error == 0
+
+
+@pytest.mark.parametrize("given", [{"alpha": 0.1}, {"dof": "full"}])
+def test_options_of_the_skeletons_tests_bring_a_warning_where_no_skeleton_is_learned(given: dict[str, object]) -> None:
+    with pytest.warns(UserWarning, match="alpha and dof are of the tests of edges=skeleton"):
+        NML(TABLE, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NML(TABLE, edges="skeleton", **given)
+        NML(TABLE)
 
 
 def test_load_reads_networks_and_files_with_options_as_text(tmp_path: Path) -> None:

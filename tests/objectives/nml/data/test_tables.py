@@ -264,6 +264,19 @@ def test_columns_of_few_rows_a_state_bring_a_warning_unless_their_states_were_ch
     assert thin(bins="age=5", drop=["of text"]) == []
 
 
+def test_a_first_line_that_looks_like_a_row_brings_a_warning(tmp_path: Path) -> None:
+    rows = "yes,2\nno,1\nno,2\nyes,1\n"
+    file = tmp_path / "data.csv"
+    file.write_text(rows)
+    with pytest.warns(UserWarning, match=r"the first line of data[.]csv looks like a row, .*: yes, 2; name the columns"):
+        read_table(file)
+    for names in ("smoker,2\n", "yes,age\n"):
+        file.write_text(names + rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert len(read_table(file).codes) == 4
+
+
 def test_columns_are_chosen_or_dropped_by_name_and_keep_their_order() -> None:
     expected = read_table(FRAME[["colour", "on"]])
     options = [
