@@ -14,13 +14,11 @@ import numpy as np
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
 from objectives.nml.graphs.structure import cpdag
-from objectives.nml.search.grow_shrink import Found, GrowShrink
+from objectives.nml.search.grow_shrink import LEAST_GAIN, Found, GrowShrink
 
 Precedences = Sequence[tuple[int, int]]
 Order = list[int]
 
-_LEAST_GAIN = 1e-6
-"""nats; totals of 1e5 nats are rounded at 1e-10, and gains of that size could make the search cycle."""
 _KICK = 5
 """Random insertions that lead away from a local optimum (heuristic)."""
 _PATIENCE = 50
@@ -112,8 +110,8 @@ def _iterated_search(
     failures = 0
     while failures < _PATIENCE and not is_spent():
         order = optimum(_kick(best, rng))
-        failures = 0 if optima[-1][0] < cost - _LEAST_GAIN else failures + 1
-        if optima[-1][0] < cost + _LEAST_GAIN:  # an equal cost is accepted: equivalent DAGs have different neighbours
+        failures = 0 if optima[-1][0] < cost - LEAST_GAIN else failures + 1
+        if optima[-1][0] < cost + LEAST_GAIN:  # an equal cost is accepted: equivalent DAGs have different neighbours
             best, cost = order, optima[-1][0]
     return optima
 
@@ -200,7 +198,7 @@ class _Ordering:
             if own.deciding & 1 << other:
                 own = search(variable, predecessors)
         best = min(costs)
-        if costs[now] - best < _LEAST_GAIN:
+        if costs[now] - best < LEAST_GAIN:
             return False
         to = costs.index(best)
         for k in range(min(to, now), max(to, now)):

@@ -15,9 +15,9 @@ from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
 from objectives.nml.scores.decomposable import DecomposableScore
 
-_LEAST_GAIN = 1e-6
-"""nats that an addition or an exchange must save; costs of 1e4 nats are rounded at 1e-11, and gains of that size are
-none: with them an exchange could be taken back and forth."""
+LEAST_GAIN = 1e-6
+"""nats that a change must save. Totals of 1e5 nats are rounded at 1e-10, and by gains of that size a search could
+go back and forth forever."""
 
 
 class ParentSet(NamedTuple):
@@ -155,7 +155,7 @@ class GrowShrink:
         members = self._members(parents)
         costs: list[tuple[float, int, int]] = []
         if len(members) < self._max_parents:
-            costs = self._additions_below(child, members, self.score.family(child, members) - _LEAST_GAIN, parents)
+            costs = self._additions_below(child, members, self.score.family(child, members) - LEAST_GAIN, parents)
         moves = self._additions[child][parents] = _moves(costs)
         return moves
 
@@ -168,7 +168,7 @@ class GrowShrink:
             costs = []
             for parent in self._members(parents & ~self._required[child]):
                 others = tuple(other for other in found.parents if other != parent)
-                costs += self._additions_below(child, others, found.cost - _LEAST_GAIN, parents)
+                costs += self._additions_below(child, others, found.cost - LEAST_GAIN, parents)
             settled = self._settled[child][parents] = Settled(found, _moves(costs))
         self._settled[child][grown] = settled
         return settled

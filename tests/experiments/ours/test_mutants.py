@@ -38,14 +38,15 @@ def test_the_packages_are_those_of_the_tool():
 
 def test_the_page_counts_by_package_and_module_and_lists_the_survivors(tmp_path):
     file = tmp_path / "rows.csv"
-    write(file, [MODULE, METHOD.module], [*NOTICED, SURVIVOR, METHOD])
+    left_out = METHOD._replace(mutant=METHOD.mutant.replace("1", "2"), status="not checked", change="")
+    write(file, [MODULE, METHOD.module], [*NOTICED, SURVIVOR, METHOD, left_out])
     rows = pd.read_csv(file, keep_default_na=False)
     rows.loc[rows["mutant"] == SURVIVOR.mutant, "verdict"] = "noticed by test_inverse"
     page = report(rows)
     assert "Not judged yet: law_ray/acquisition, law_ray/methods, law_ray/models, objectives/nml/regret.\n" in page
-    assert "| law_ray/space | 4 | 1 | 75.0% | 1 | 100.0% |\n" in page
-    assert "| law_ray/runs | 1 | 1 | 0.0% | 0 | 0.0% |\n| law_ray/space " in page
-    assert "| all | 5 | 2 | 60.0% | 1 | 80.0% |\n" in page
+    assert "| law_ray/space | 4 | 4 | 1 | 75.0% | 1 | 100.0% |\n" in page
+    assert "| law_ray/runs | 2 | 1 | 1 | 0.0% | 0 | 0.0% |\n| law_ray/space " in page
+    assert "| all | 6 | 5 | 2 | 60.0% | 1 | 80.0% |\n" in page
     assert f"### {MODULE}\n" in page
     assert "| invert | `- axis=-1`<br>`+ axis=1 \\| 2` | noticed by test_inverse |\n" in page
     assert "| Journal.add | `- a`<br>`+ b` |  |\n" in page
