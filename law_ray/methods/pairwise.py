@@ -9,7 +9,7 @@ import numpy as np
 
 from law_ray.acquisition import tabu_search
 from law_ray.acquisition.functions import log_ei, ucb
-from law_ray.acquisition.pairwise_search import MAX_STEPS, Value, maximise
+from law_ray.acquisition.pairwise_search import Value, maximise
 from law_ray.methods.context import BatchContext
 from law_ray.methods.incumbent import incumbent
 from law_ray.models.pairwise.ensemble import Ensemble, symmetric
@@ -134,7 +134,7 @@ def choose(context: BatchContext, purposes: Sequence[PairwisePurpose], batch: Se
             found, sizes = _likely_minimum(context, draws, alike, sizes, excluded)
         elif purpose is EXPLORE:
             starts = np.concatenate([good, context.constraints.sample(N_RANDOM, context.rng)])
-            found = maximise(given, partial(ucb, beta=BETA), starts, excluded, context.constraints, MAX_STEPS)
+            found = maximise(given, partial(ucb, beta=BETA), starts, excluded, context.constraints)
         else:
             found = maximise(given, local, context.X[[centre]], excluded, context.constraints, LOCAL_STEPS)
         point = draw_free(context.constraints, 1, excluded, context.rng)[0] if found is None else found

@@ -146,11 +146,37 @@ def test_points_maximise_their_value_given_the_points_before_them():
             if purpose is SAMPLE:
                 model, value = alone(ensemble, next(order)), downwards
             reached, best = value_of(model, value, point), best_of(context, model, value, taken)
-            assert reached <= best + 1e-9
+            near = [p for p in swapped([point]) if p not in context.excluded and p.tobytes() not in taken]
+            assert max(value_of(model, value, p) for p in near) - 1e-8 <= reached <= best + 1e-9
             hits.append(reached >= best - 1e-9)
             taken.add(point.tobytes())
             given = after(given, [point])
     assert np.mean(hits) > 0.5  # a local search misses some on such rugged ground
+
+
+def test_points_that_explore_start_from_the_best_values_and_from_random_orderings(monkeypatch):
+    context, _ = problem(1.2)
+    y = np.arange(len(context.X)) % 2 == 0
+    started = []
+
+    def spy(model, value, starts, *others, original=pairwise.maximise):
+        started.extend(starts)
+        return original(model, value, starts, *others)
+
+    monkeypatch.setattr(pairwise, "maximise", spy)
+    pairwise.choose(dataclasses.replace(context, y=y.astype(float), rng=np.random.default_rng(1)), [EXPLORE], [])
+    np.testing.assert_array_equal(started[:4], context.X[~y][:4])
+    assert len({p.tobytes() for p in started} - {p.tobytes() for p in context.X}) == 4
+
+
+@pytest.mark.parametrize("purpose", [LOCAL, EXPLORE, SAMPLE])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_free_ordering_is_chosen_even_where_no_search_leads_to_it(purpose, seed):
+    constraints = Constraints(N_ITEMS, before=[(0, 1)])
+    context, _ = problem(1.2, constraints=constraints)
+    *taken, last = np.random.default_rng(seed).permutation(constraints.enumerate(5040))
+    chosen = pairwise.choose(dataclasses.replace(context, excluded=Exclusions(permutations=taken)), [purpose], [])
+    np.testing.assert_array_equal(chosen, [last])
 
 
 @pytest.mark.parametrize("of_items", [False, True])
@@ -179,6 +205,15 @@ def test_where_all_draws_share_a_matrix_the_fewest_are_averaged_whose_minimum_is
     assert sizes_used == {1, 2, 4}
 
 
+def test_a_minimum_as_good_as_the_best_value_does_not_improve():
+    context, _ = problem(50.0)
+    flat = np.zeros((2, N_ITEMS, N_ITEMS))
+    for below, left in ((0.0, []), (1e-6, [1, 2])):
+        ensemble = Ensemble.of(flat, flat, np.full(2, context.best - below), 0.01)
+        found = pairwise._likely_minimum(context, ensemble, np.arange(2), np.array([1, 2]), context.excluded)
+        assert list(found[1]) == left
+
+
 def with_template(of_items, which=(0, 1, 0, 0, 1, 0)):
     """Return a context whose best chain knows the matrix that draws with a 0 in `which` have, and those draws."""
     context, ensemble = problem(50.0)
@@ -194,13 +229,16 @@ def with_template(of_items, which=(0, 1, 0, 0, 1, 0)):
 
 @pytest.mark.parametrize("of_items", [False, True])
 def test_with_a_template_all_points_are_such_minima_of_the_draws_that_have_it(of_items, monkeypatch):
-    context, _ = with_template(of_items)
+    context, ensemble = with_template(of_items)
     assert pairwise.planned(context, 5) == 5 * [SAMPLE]
     free = np.array([p for p in everything(N_ITEMS) if p not in context.excluded])
     others, tried = iter(free), []
 
-    def likely_minimum(context, draws, alike, sizes, excluded):
+    def likely_minimum(among, draws, alike, sizes, excluded):
+        assert among is context
+        assert draws is ensemble
         assert list(alike) == [0, 2, 3, 5]
+        assert [p in excluded for p in free[:4]] == [b < len(tried) for b in range(4)]
         tried.append(list(sizes))
         return next(others), sizes[1:]
 
