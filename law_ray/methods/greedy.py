@@ -142,7 +142,7 @@ class Pool:
         mean, variance = self._posterior.predict(np.array(permutations))
         added = {
             "_permutations": np.array(permutations),
-            "_sources": np.full(len(permutations), self._sources.max(), dtype=np.int64),
+            "_sources": np.full(len(permutations), self._sources.max()),
             "_mean": mean,
             "_variance": variance,
             "_given_batch": given_batch.variance_from(V[:rows]),

@@ -4,14 +4,17 @@ import pytest
 from law_ray.acquisition.landscape import Landscape
 from law_ray.methods import greedy
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.prior_mean import PriorMean
 from law_ray.space.permutations import sample
 from tests.oracles.contexts import context_of
 from tests.oracles.problems import smooth_process
 
 
 @pytest.mark.parametrize("prior", [False, True])
-def test_the_moments_of_a_pool_are_those_of_the_posterior_and_of_the_gauge_given_the_batch(prior):
+@pytest.mark.parametrize("prior_mean", [None, PriorMean(lambda permutations: permutations[:, 0], 1.0)])
+def test_the_moments_of_a_pool_are_those_of_the_posterior_and_of_the_gauge_given_the_batch(prior, prior_mean):
     process, rng = smooth_process(9, 30), np.random.default_rng(0)
+    process = GaussianProcess(process.X, np.arange(30.0), process.hyperparameters, prior_mean=prior_mean)
     points, added = sample(9, 3, rng), sample(9, 4, rng)
     gauge = process.prior() if prior else process
     pool, given_batch = greedy.Pool(process, gauge, [process.X, sample(9, 50, rng)], 5), gauge
@@ -31,14 +34,36 @@ def test_the_moments_of_a_pool_are_those_of_the_posterior_and_of_the_gauge_given
 
 def test_starts_are_the_best_of_each_source_and_others():
     process = smooth_process(9, 30)
-    drawn = sample(9, 50, np.random.default_rng(1))
-    pool = greedy.Pool(process, process, [process.X, drawn], 1)
+    drawn, others = sample(9, 50, np.random.default_rng(1)), sample(9, 20, np.random.default_rng(2))
+    pool = greedy.Pool(process, process, [process.X, drawn, others], 1)
     landscape = Landscape(process, process, lambda mean, variance, given_batch: -mean)
     starts = {tuple(p) for p in pool.starts(landscape, np.random.default_rng(0)).tolist()}
-    for source in (process.X, drawn):
+    for source in (process.X, drawn, others):
         best = source[np.argsort(process.predict(source)[0])[: greedy.N_GOOD]]
         assert {tuple(p) for p in best.tolist()} <= starts
         assert len(starts & {tuple(p) for p in source.tolist()}) > greedy.N_GOOD
+
+
+def test_of_equal_values_a_pool_takes_the_first():
+    """Else the batch would depend on how a machine sorts."""
+    process = smooth_process(9, 30)
+    pool = greedy.Pool(process, process, [process.X, sample(9, 50, np.random.default_rng(1))], 1)
+    better = np.arange(80) % 2 == 0
+    landscape = Landscape(process, process, lambda mean, variance, given_batch: 1.0 * better)
+    first = [pool._permutations[better & source][:4] for source in (np.arange(80) < 30, np.arange(80) >= 30)]
+    np.testing.assert_array_equal(pool.best(landscape, 4), first[0])
+    starts = pool.starts(landscape, np.random.default_rng(0)).reshape(2, -1, 9)  # of each source, the best come first
+    np.testing.assert_array_equal(starts[:, :4], first)
+
+
+def test_starts_at_random_are_drawn_without_replacement():
+    process = smooth_process(9, 30)
+    pool = greedy.Pool(process, process, [process.X[:2]], 1)
+    landscape = Landscape(process, process, lambda mean, variance, given_batch: -mean)
+    for seed in range(10):
+        found, counts = np.unique(pool.starts(landscape, np.random.default_rng(seed)), axis=0, return_counts=True)
+        assert len(found) == 2
+        assert counts.tolist() == [2, 2]  # once as the best, once at random
 
 
 def test_permutations_that_are_added_belong_to_the_random_source():
@@ -106,15 +131,21 @@ def test_every_value_is_made_of_the_gauge_given_the_points_before_and_of_them(po
 def test_a_batch_that_is_not_pooled_ends_at_local_maxima_however_large_and_a_pooled_one_is_not_searched_throughout(
     monkeypatch,
 ):
-    process, proofs = smooth_process(9, 30), []
+    process, proofs, pools = smooth_process(9, 30), [], set()
 
     def spy(landscape, starts, excluded, constraints, rng, certify, original=greedy.maximise):
         proofs.append((len(starts) > 1, certify))
         return original(landscape, starts, excluded, constraints, rng, certify)
 
+    def spy_on_starts(pool, *arguments, original=greedy.Pool.starts):
+        pools.add(len(pool._permutations))
+        return original(pool, *arguments)
+
     monkeypatch.setattr(greedy, "maximise", spy)
-    for pooled in (False, True):
-        greedy.greedy(context_of(process), 12, process, lambda *_: lambda mean, *variances: -mean, pooled)
+    monkeypatch.setattr(greedy.Pool, "starts", spy_on_starts)
+    for option in ({}, {"pooled": True}):
+        greedy.greedy(context_of(process), 12, process, lambda *_: lambda mean, *variances: -mean, **option)
+        assert (len(pools) == 1) == (not option)  # the ends of climbs are for a pooled batch only
     assert proofs[:12] == [(True, True)] * 12
     searched = {0, 1, 2, 3, 4, 5, 6, 9}  # the first six, and every third of the others
     assert [b for b, (search, _) in enumerate(proofs[12:]) if search] == sorted(searched)
