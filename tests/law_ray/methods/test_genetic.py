@@ -111,8 +111,16 @@ def test_what_the_mating_does_not_find_is_drawn(attempts, monkeypatch):
     batch = ga(context_after(X, y), 1)
     assert batch.dtype == np.int64
     assert sorted(map(tuple, batch.tolist())) == left
+    matings = []
+
+    def spy(admission, *populations, original=Admission.do):
+        matings.append(1)
+        return original(admission, *populations)
+
+    monkeypatch.setattr(Admission, "do", spy)
     with pytest.raises(UsedUpError, match="used up"):
         ga(context_after(X, y), 2)
+    assert len(matings) == attempts
 
 
 @pytest.mark.parametrize("size", [1, 20, 250])

@@ -8,6 +8,7 @@ from scipy.stats import chisquare, norm
 from law_ray.acquisition.functions import ucb_beta
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.methods import mace
+from law_ray.methods.law import estimate_optimum
 from law_ray.methods.mace import mace_est, mace_ucb
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.constraints import Constraints
@@ -84,6 +85,35 @@ def test_what_evolves_is_for_the_logarithms_of_pi_and_ei_and_for_the_third(metho
     expected = objectives(posterior, -1.0, everything, method, 4)
     expected[:, :2] = np.log(expected[:, :2])
     np.testing.assert_allclose(-given[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("constraints", [Constraints(9), Constraints(9, [(0, 1)])])
+def test_est_has_the_optimum_estimate_of_allowed_orderings(constraints, monkeypatch):
+    """There are so many of them that some are drawn, by the generator of the context."""
+    rng = np.random.default_rng(0)
+    X = constraints.sample(20, rng)
+    posterior = GaussianProcess(X, rng.normal(size=20), DistanceHyperparameters(0.4, 1.2, 0.05, 0.1))
+    given = []
+    monkeypatch.setattr(mace, "estimate_optimum", estimate_optimum)
+    monkeypatch.setattr(mace, "_evolved", lambda minimised, context: given.append(minimised(X)))
+    mace_est(context_of(posterior, best=-1.0, constraints=constraints, seed=5), 4)
+    optimum = estimate_optimum(posterior, -1.0, constraints, np.random.default_rng(5))
+    mean, variance = posterior.predict(X)
+    np.testing.assert_allclose(-given[0][:, 2], (optimum - mean) / np.sqrt(variance), rtol=1e-9)
+
+
+def test_a_population_evolves_for_so_many_generations_after_the_first_and_by_the_generator_of_the_context(monkeypatch):
+    monkeypatch.setattr(mace, "N_GENERATIONS", 3)
+    X, predicted = sample(12, 20, np.random.default_rng(0)), []
+    posterior = GaussianProcess(X, np.arange(20.0), DistanceHyperparameters(0.4, 1.2, 0.05, 0.1))
+
+    def third(mean, variance):
+        predicted.append(len(mean))
+        return -mean
+
+    batches = [mace.mace(context_of(posterior, best=-1.5, seed=4), 8, third) for _ in range(2)]
+    assert predicted == 2 * [100, 100, 100, 100]
+    np.testing.assert_array_equal(*batches)
 
 
 def test_points_of_one_front_are_drawn_at_random(monkeypatch):
