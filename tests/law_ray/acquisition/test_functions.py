@@ -151,6 +151,13 @@ def test_probability_of_improvement_is_the_normal_probability_and_accurate_in_it
     assert np.all(np.diff(far) < 0)
 
 
+@pytest.mark.parametrize("acquisition", [est, log_ei, log_pi, ucb], ids=lambda acquisition: acquisition.__name__)
+def test_an_acquisition_of_a_table_is_the_table_of_the_acquisitions(acquisition):
+    mean, variance = np.array([[0.3, -1.0, 2.0], [0.0, 5.0, -4.0]]), np.array([[1.0, 0.5, 2.0], [0.1, 3.0, 0.7]])
+    rows = [acquisition(*row, 0.2) for row in zip(mean, variance, strict=True)]
+    np.testing.assert_allclose(acquisition(mean, variance, 0.2), rows, rtol=1e-15)
+
+
 def test_ucb_is_minus_the_value_that_lies_sqrt_beta_deviations_below_the_mean():
     mean, variance = np.array([1.0, -3.0]), np.array([4.0, 0.25])
     np.testing.assert_allclose(ucb(mean, variance, 9.0), [-(1.0 - 3.0 * 2.0), -(-3.0 - 3.0 * 0.5)], rtol=1e-15)

@@ -12,6 +12,7 @@ from law_ray.errors import UsedUpError
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.models.gp import GaussianProcess
+from law_ray.models.prior_mean import PriorMean
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import EXHAUSTIVE, Exclusions
 from law_ray.space.permutations import invert, sample
@@ -96,6 +97,18 @@ def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, prior, see
     problem = Problem(seed, in_batch=in_batch, prior=prior)
     permutations = sample(9, 50, np.random.default_rng(1))
     np.testing.assert_allclose(problem.landscape(permutations), problem.direct(permutations), rtol=0, atol=1e-8)
+
+
+def test_values_of_a_landscape_include_what_a_proxy_predicts():
+    problem, permutations = Problem(0), sample(9, 50, np.random.default_rng(1))
+    data, y, h = problem.plain.X, problem.plain.z, problem.plain.h
+    mean = PriorMean(lambda permutations: permutations[:, 0] ** 2.0, 0.3)
+    process = GaussianProcess(data, y, h, prior_mean=mean)
+    landscape = Landscape(process, process, lambda mean, variance, given_batch: mean)
+    left = y - mean(data)
+    plain = PlainLaw(data, (left - left.mean()) / left.std(), h)
+    expected = plain.mean(permutations) + mean(permutations) / left.std()
+    np.testing.assert_allclose(landscape(permutations), expected, rtol=0, atol=1e-8)
 
 
 @gauges

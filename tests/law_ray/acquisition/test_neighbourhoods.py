@@ -1,15 +1,25 @@
 import numpy as np
 import pytest
 
-from law_ray.acquisition.neighbourhoods import N_AT_ONCE, MixedNeighbourhood, SwapNeighbourhood, neighbourhood
+from law_ray.acquisition.additive_moves import BACKWARD, REVERSAL, SWAP
+from law_ray.acquisition.neighbourhoods import (
+    N_AT_ONCE,
+    AdditiveNeighbourhood,
+    MixedNeighbourhood,
+    SwapNeighbourhood,
+    TourNeighbourhood,
+    neighbourhood,
+)
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, positions_of
+from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, DistanceHyperparameters, positions_of
 from law_ray.space.constraints import Constraints
 from law_ray.space.permutations import insertion_neighbours, invert, reversal_neighbours, sample
 from tests.oracles.additive import some_components
+from tests.oracles.plain_law import PlainLaw
 from tests.oracles.plain_law import neighbours as swap_neighbours
 from tests.oracles.tour import covariances, some_tour
 
+POSITION = DistanceHyperparameters(1.3, 0.8, 0.1, 0.0)
 ADDITIVE = AdditiveHyperparameters(some_components(np.random.default_rng(0)), 0.1, 0.0)
 TOUR = some_tour(np.random.default_rng(0))
 BEFORE = [(0, 1), (2, 1), (2, 3), (6, 0)]
@@ -86,6 +96,24 @@ def test_all_moves_together_lead_to_all_neighbours(kernel):
     assert found == {tuple(p) for p in around(climber, kernel).tolist()}
 
 
+@pytest.mark.parametrize(
+    ("type_", "kernel"), [(AdditiveNeighbourhood, ADDITIVE.kernel), (TourNeighbourhood, TOUR.kernel)]
+)
+def test_a_neighbourhood_of_given_moves_has_these_alone_in_their_order(type_, kernel):
+    points, given = sample(9, 5, np.random.default_rng(1)), [[BACKWARD, 1, 3], [SWAP, 0, 4], [REVERSAL, 5, 8]]
+    moves = type_(kernel, positions_of(points), np.array(given, dtype=np.int32))
+    expected = [[0, 3, 1, 2, 4, 5, 6, 7, 8], [4, 1, 2, 3, 0, 5, 6, 7, 8], [0, 1, 2, 3, 4, 8, 7, 6, 5]]
+    assert after_all(moves, np.arange(9)).tolist() == expected
+    assert moves.neighbours(positions_of(np.arange(9)[None]), moves.next())[0].tolist() == expected
+
+
+@each
+def test_positions_after_a_move_are_as_small_as_those_before(kernel):
+    _, moves = of(kernel)
+    q = positions_of(np.random.default_rng(2).permutation(9)[None])[0]
+    assert {moves.after(q, move).dtype for move in moves.all} == {q.dtype} == {np.dtype(np.int32)}
+
+
 @each
 def test_neighbours_of_several_climbers_are_those_of_each_move(kernel):
     _, moves = of(kernel)
@@ -97,16 +125,16 @@ def test_neighbours_of_several_climbers_are_those_of_each_move(kernel):
 
 
 @pytest.mark.parametrize("kernel", [POSITION_KERNEL, ADDITIVE.kernel], ids=["swaps", "all moves"])
-@pytest.mark.parametrize("n_items", [2, 9, 21])
+@pytest.mark.parametrize("n_items", [2, 9, 21, 110])
 def test_steps_try_every_move_before_they_repeat_themselves(kernel, n_items):
     _, moves = of(kernel, n_items)
     tried: list[int] = []
     while len(tried) < len(moves.all):
         which = moves.next()
-        assert len(which) <= max(N_AT_ONCE, len(moves.all) * (kernel is POSITION_KERNEL))
+        assert len(which) <= max(N_AT_ONCE, len(moves.all) / (1 if kernel is POSITION_KERNEL else 80))
         tried += which.tolist()
-    assert set(tried) == set(moves.all.tolist())
-    assert len(tried) - len(moves.all) < max(N_AT_ONCE, 1)
+    assert tried[: len(moves.all)] == moves.all.tolist()
+    assert len(tried) - len(moves.all) < len(which)
 
 
 @each
@@ -133,19 +161,23 @@ def test_moves_that_touch_nothing_in_common_can_be_made_in_any_order():
         assert apart > 20
 
 
-@pytest.mark.parametrize("h", [ADDITIVE, TOUR], ids=["additive", "tour"])
+def plain_covariances(h, X1, X2):
+    return PlainLaw(X1[:0], np.zeros(0), h).prior(X1, X2) if h is POSITION else covariances(h, X1, X2)
+
+
+@pytest.mark.parametrize("h", [POSITION, ADDITIVE, TOUR], ids=["swaps", "additive", "tour"])
 def test_sums_lengths_and_distances_are_those_of_whole_permutations(h):
     points, moves = of(h.kernel)
     rng = np.random.default_rng(6)
     climbers = sample(9, 3, rng)
-    q, weights = positions_of(climbers), rng.normal(size=(3, 2, len(points)))
+    q, weights = positions_of(climbers), rng.normal(size=(3, 3, len(points)))
     covariance, distances = h.covariance(9), h.kernel.distances(q, positions_of(points))
     sums = moves.sums(q, distances, weights, covariance, moves.all)
     lengths = covariance[moves.lengths(q, moves.all)]
     for row, climber in enumerate(climbers):
         after = after_all(moves, climber)
-        np.testing.assert_allclose(sums[row], covariances(h, after, points) @ weights[row].T, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(lengths[row], covariances(h, climber[None], after)[0], rtol=1e-12)
+        np.testing.assert_allclose(sums[row], plain_covariances(h, after, points) @ weights[row].T, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(lengths[row], plain_covariances(h, climber[None], after)[0], rtol=1e-12)
         found = moves.distances(q, distances, np.full(len(after), row), moves.all)
         expected = h.kernel.distances(positions_of(after), positions_of(points))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
