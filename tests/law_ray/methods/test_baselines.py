@@ -48,6 +48,17 @@ def test_a_large_batch_is_first_the_free_neighbours_and_then_those_two_moves_awa
     assert len(excluded) == len(set(tuples(X)) | set(tuples(pending)))  # left as it was
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_all_permutations_two_moves_away_come_before_those_three_moves_away_where_few_are_one_move_away(seed):
+    start = (2, 0, 3, 1)
+    near = set(around(start, "local-search-swap"))
+    second = {p for centre in near for p in around(centre, "local-search-swap")} - near - {start}
+    context = context_after([start], [1], seed=seed)
+    batch = tuples(METHODS["local-search-swap"].choose(context, len(near) + len(second)))
+    assert set(batch[: len(near)]) == near
+    assert set(batch) == near | second
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in ("local-search", "local-search-swap") else slow) for name in MOVES]
 )
@@ -122,6 +133,7 @@ def test_where_no_neighbour_is_allowed_the_batch_is_random():
     between = Constraints(4, (), {1: 1, 2: 2})  # reversing all four items swaps these two
     batch = METHODS["local-search-reversal"].choose(context_after([[0, 1, 2, 3]], [1], constraints=between), 1)
     assert tuples(batch) == [(3, 1, 2, 0)]
+    assert batch.dtype == np.int64
 
 
 @pytest.mark.parametrize("given", [0, 2, 5])

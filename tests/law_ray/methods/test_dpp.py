@@ -74,6 +74,13 @@ def test_the_chain_draws_from_the_k_dpp_of_the_noisy_posterior(decay, noise, k):
     assert_drawn_from(drawn, law_of_sets(noisy, free, k))
 
 
+def test_a_chain_without_proposals_stays_where_it_starts():
+    problem = Problem(6, 1)
+    start = [p for p in problem.candidates if p not in problem.excluded][:5]
+    end = sample_dpp(problem.posterior, start, problem.candidates[:0], problem.excluded, np.random.default_rng(0))
+    assert np.array_equal(end, start)
+
+
 @pytest.mark.parametrize("batch_size", [2, 5])
 def test_the_chain_gets_the_posterior_given_the_first_point_of_dpp_max_and_a_hundred_proposals(batch_size, monkeypatch):
     problem, handed = Problem(6, 1), []

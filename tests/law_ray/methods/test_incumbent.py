@@ -25,8 +25,8 @@ def around(centre, count, rng):
     return moved
 
 
-def context_with(points, values):
-    h = AdditiveHyperparameters({"hamming": [0.0, 1.0, 1.0, 0.0]}, 0.1, 0.0)  # near: at most three items elsewhere
+def context_with(points, values, scale=1.0):
+    h = AdditiveHyperparameters({"hamming": [0.0, 1.0, scale, 0.0]}, 0.1, 0.0)  # near: at most three items elsewhere
     X, y = np.array(points), np.array(values, dtype=float)
     return dataclasses.replace(context_of(GaussianProcess(X, y, h)), y=y)
 
@@ -45,6 +45,28 @@ def test_the_incumbent_is_the_best_point_until_its_surroundings_were_searched_en
     assert incumbent(searched(0)) == 0
     assert incumbent(searched(ENOUGH - 1)) == 0
     assert incumbent(searched(ENOUGH)) == 1
+
+
+@pytest.mark.parametrize(("moved", "found"), [(3, 1), (4, 0)])
+def test_near_is_what_is_at_least_halfway_from_random_permutations_to_the_point_itself(moved, found):
+    """The covariance is 1 at the point itself, 1/8 on average, and falls by 1/8 for every item elsewhere."""
+    rng = np.random.default_rng(0)
+    points = np.tile(FIRST, (ENOUGH, 1))
+    for row in points:
+        where = rng.choice(N_ITEMS, moved, replace=False)
+        row[where] = np.roll(row[where], 1)
+    values = [0.0, 1.0, *rng.uniform(2, 3, ENOUGH)]
+    assert incumbent(context_with([FIRST, SECOND, *points], values)) == found
+    assert incumbent(context_with([FIRST, SECOND, *points], values, scale=4.0)) == found
+
+
+def test_where_all_permutations_are_alike_they_are_near_and_the_earliest_of_equals_is_the_centre():
+    X = sample(N_ITEMS, 10 + ENOUGH + 1, np.random.default_rng(0))
+    y = np.where(np.arange(len(X)) < 10, 1.0, 0.0)
+    alike = AdditiveHyperparameters({"hamming": [1.0, 0.0, 0.0, 0.0]}, 0.1, 0.0)
+    for count, found in ((len(X) - 1, len(X) - 2), (len(X), 10)):  # the latest of equals, until there were enough
+        context = context_of(GaussianProcess(X[:count], y[:count], alike))
+        assert incumbent(dataclasses.replace(context, y=y[:count])) == found
 
 
 def test_points_far_from_the_best_do_not_count_as_searches_around_it():
@@ -66,6 +88,13 @@ def test_points_near_a_centre_that_was_searched_enough_are_passed_over():
     rng = np.random.default_rng(4)
     points = [FIRST, *around(FIRST, ENOUGH, rng), SECOND]
     context = context_with(points, [0.0, *rng.uniform(0.1, 0.2, ENOUGH), 9.0])
+    assert incumbent(context) == len(points) - 1
+
+
+def test_points_near_a_centre_stay_passed_over_when_another_was_searched_enough_too():
+    rng, third = np.random.default_rng(4), np.roll(FIRST, 5)  # nothing in common with the others
+    points = [FIRST, SECOND, *around(FIRST, ENOUGH, rng), *around(SECOND, ENOUGH, rng), third]
+    context = context_with(points, [0.0, 0.5, *rng.uniform(1.0, 2.0, 2 * ENOUGH), 9.0])
     assert incumbent(context) == len(points) - 1
 
 
@@ -95,6 +124,11 @@ def test_a_plateau_is_more_than_so_many_values_as_good_as_the_best():
         X = sample(N_ITEMS, equal + len(worse), np.random.default_rng(7))
         assert on_plateau(context_with(X, [0.0] * equal + worse)) == (equal > N_EQUAL)
         assert not on_plateau(context_with(X, [-1.0] + [0.0] * (equal - 1) + worse))  # the best is by itself
+
+
+def test_values_that_are_all_equal_are_a_plateau():
+    X = sample(N_ITEMS, N_EQUAL + 1, np.random.default_rng(7))
+    assert on_plateau(context_with(X, np.full(len(X), 3.0)))
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1.0, 1e160, 1e307])

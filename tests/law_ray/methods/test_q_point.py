@@ -3,7 +3,8 @@ import pytest
 
 from law_ray.methods import law
 from law_ray.methods.q_point import q_ei, q_est
-from tests.oracles.problems import Problem, assert_greedy
+from tests.oracles.contexts import context_of
+from tests.oracles.problems import Problem, assert_greedy, smooth_process
 
 problems = pytest.mark.parametrize(
     ("n_items", "seed", "batch_size"), [(4, 0, 4), (5, 1, 5), (6, 2, 5), (6, 3, 5), (6, 4, 5), (6, 5, 9)]
@@ -76,3 +77,18 @@ def test_every_optimum_estimate_of_q_est_starts_from_the_least_value_then_believ
     batch = q_est(problem.context(), 4)
     assert given == pytest.approx([believed_best(problem, batch[:b]) for b in range(4)], abs=1e-7)
     assert given[1] < given[0] - 0.1
+
+
+def test_the_optimum_estimates_of_a_large_space_are_by_a_sample_that_stands_for_ten_times_as_many(monkeypatch):
+    given = []
+
+    def spy(mean, variance, best, multiplicity, original=law.optimum_estimate):
+        given.append((len(mean), multiplicity))
+        return original(mean, variance, best, multiplicity)
+
+    monkeypatch.setattr(law, "optimum_estimate", spy)
+    context = context_of(smooth_process(9, 20))
+    batch = q_est(context, 2)
+    assert given == 2 * [(10_000, 10.0)]  # of 362,880 orderings
+    assert not any(point in context.excluded for point in batch)
+    assert batch[0].tolist() != batch[1].tolist()

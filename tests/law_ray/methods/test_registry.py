@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from law_ray.methods.registry import METHODS, PAIRWISE_MODEL, POSITION_MODEL, SELECTION_MODEL
+from law_ray.methods.registry import METHODS, PAIRWISE_MODEL, POSITION_MODEL, SELECTION_MODEL, Model
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.permutations import sample
 
@@ -48,6 +48,26 @@ def test_what_a_model_is_fitted_to_can_be_read_from_its_record_exactly(model):
         assert again.to_record() == fitted.to_record()
         predictions = [GaussianProcess(X, y, h).predict(others) for h in (fitted, again)]
         np.testing.assert_array_equal(*predictions)
+
+
+@pytest.mark.parametrize("of_all", [False, True])
+def test_a_model_is_fitted_to_all_values_or_to_those_that_the_process_gets(of_all):
+    rng, rows = np.random.default_rng(0), np.array([4, 1, 2])
+    X, y, errors, previous, result = sample(6, 7, rng), rng.normal(size=7), rng.random(7), object(), object()
+    given = []
+
+    def fit(*arguments):
+        given.extend(arguments)
+        return result
+
+    model = Model(fit, POSITION_MODEL.read, of_all)
+    assert model.fitted(X, y, rng, previous, errors, rows) is result
+    which = slice(None) if of_all else rows
+    for found, expected in zip((given[0], given[1], given[4]), (X, y, errors), strict=True):
+        np.testing.assert_array_equal(found, expected[which])
+    assert given[2] is rng
+    assert given[3] is previous
+    assert [each.tolist() for each in given[5:]] == ([rows.tolist()] if of_all else [])
 
 
 @methods
