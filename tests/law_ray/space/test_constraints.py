@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law_ray import InputError
+from law_ray.space import constraints as constraints_module
 from law_ray.space.constraints import Constraints
 from law_ray.space.permutations import invert, sample
 from tests.oracles.orderings import allowed_orderings, everything, some_constraints
@@ -85,6 +86,13 @@ def test_a_refusal_names_a_minimal_set_of_conflicting_constraints(known):
 def test_invalid_constraints_are_refused_with_the_culprit(n_items, before, fixed, culprit):
     with pytest.raises(InputError, match=culprit):
         Constraints(n_items, before, fixed)
+
+
+def test_the_most_items_are_accepted_and_one_more_is_refused(monkeypatch):
+    monkeypatch.setattr(constraints_module, "MAX_ITEMS", 5)  # quick
+    assert Constraints(5).n_items == 5
+    with pytest.raises(InputError, match="n_items is 6: give an integer from 1 to 5"):
+        Constraints(6)
 
 
 def test_too_many_items_before_a_fixed_one_are_named_among_hundreds_of_pairs():
@@ -171,6 +179,7 @@ def test_allowed_swaps_are_those_that_lead_to_allowed_permutations(known):
     mask = constraints.swaps(invert(np.array(allowed)), a, b)
     among = set(allowed)
     expected = [[exchanged(p, *pair) in among for pair in zip(a.tolist(), b.tolist(), strict=True)] for p in allowed]
+    assert mask.dtype == bool
     assert mask.tolist() == expected
     assert np.array_equal(constraints.swaps(invert(np.array(allowed)), b, a), mask)
 

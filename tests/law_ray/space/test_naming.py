@@ -4,6 +4,7 @@ import pytest
 
 from law_ray.errors import InputError
 from law_ray.space.naming import by_name, named_constraints, named_orderings
+from law_ray.space.permutations import validate
 
 NAMES = ["wash", "cut", "dry", "sew"]
 
@@ -13,6 +14,24 @@ def test_items_may_be_given_by_name_or_by_number():
     assert (found.before, found.fixed) == (((0, 2), (1, 3)), ((2, 2),))
     assert named_constraints(4, (), [("dry", 2)], NAMES).fixed == ((2, 2),)
     assert named_orderings([["sew", 0, "dry", "cut"], [3, 2, 1, 0]], 4, NAMES) == [[3, 0, 2, 1], [3, 2, 1, 0]]
+
+
+def test_numbers_may_be_text():
+    found = named_constraints(4, [("0", "2")], {"1": 3}, NAMES)
+    assert (found.before, found.fixed) == (((0, 2),), ((1, 3),))
+    assert named_orderings([["3", 0, "dry", "1"]], 4, NAMES) == [[3, 0, 2, 1]]
+
+
+def test_a_set_of_numbers_does_not_become_an_ordering():
+    (row,) = named_orderings([{3, 1, 0, 2}], 4, NAMES)
+    with pytest.raises(InputError, match=r"^not a permutation of 4 items: its shape is \(\)"):
+        validate(row, 4)
+
+
+@pytest.mark.parametrize(("row", "shown"), [(3, "3"), (None, "None")])
+def test_what_is_no_ordering_is_refused_in_one_line_that_shows_it(row, shown):
+    with pytest.raises(InputError, match=f"^start has {shown}, which is no ordering: give a list of orderings$"):
+        named_orderings([[0, 1, 2, 3], row], 4, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +44,7 @@ def test_items_may_be_given_by_name_or_by_number():
         ((), 5, "^fixed is 5: give a dictionary of items and positions$"),
         ((), "dry=2", "^fixed is 'dry=2': give a dictionary"),
         ((), [("dry", 2, 3)], "^fixed is .*: give a dictionary"),
+        ((), {"iron": 2}, "^there is no item 'iron': items are 0 to 3, or a name such as wash$"),
         ((), {"dry": 4}, r"^fixed has \(2, 4\): give item and position from 0 to 3$"),
         ((), [("dry", 1), ("dry", 2)], "^dry is fixed at positions 1 and 2"),
         ((), [("dry", 1), (2, 2)], "^dry is fixed at positions 1 and 2"),
