@@ -1,7 +1,10 @@
+import re
+from pathlib import Path
+
 import pandas as pd
 
 from experiments import RESULTS
-from experiments.ours.mutants import PACKAGES, report
+from experiments.ours.mutants import NOTICED_NOW, PACKAGES, report
 from tests.experiments.committed import check_committed
 from tools.mutants import COLUMNS, CORE, Mutant, write
 
@@ -50,6 +53,15 @@ def test_the_page_counts_by_package_and_module_and_lists_the_survivors(tmp_path)
     assert f"### {MODULE}\n" in page
     assert "| invert | `- axis=-1`<br>`+ axis=1 \\| 2` | noticed by test_inverse |\n" in page
     assert "| Journal.add | `- a`<br>`+ b` |  |\n" in page
+
+
+def test_the_tests_that_verdicts_name_exist():
+    rows = pd.read_csv(RESULTS / "mutants.csv", keep_default_na=False)
+    verdicts = rows.loc[rows["verdict"].str.startswith(NOTICED_NOW), "verdict"]
+    named = set(verdicts.str.removeprefix(NOTICED_NOW).str.split(r"\W", regex=True).str[0])
+    files = Path(__file__).parents[2].rglob("test_*.py")
+    tests = {name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)}
+    assert named - tests == set()
 
 
 def test_the_committed_page_is_that_of_the_committed_rows():
