@@ -52,7 +52,7 @@ class Neighbourhood(Protocol):
         ...
 
     def sums(self, q: Int32Array, distances: Any, weights: FloatArray, covariance: Any, which: IntArray) -> FloatArray:
-        """Sum weights (m, k, n) x covariance over the points after each move: (m, n_moves, k).
+        """Sum weights (m, 3, n) x covariance over the points after each move: (m, n_moves, 3).
 
         `distances` are those from q to the points, as the kernel returns them.
         """

@@ -1,7 +1,7 @@
 """Constraints and orderings as a user gives them: items by number or by name."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from numbers import Integral
 from typing import Any
 
@@ -57,7 +57,7 @@ def named_orderings(rows: Iterable[Any], n_items: int, names: Sequence[str] | No
     """Return orderings whose items are given by number or by name as orderings of numbers; not yet validated."""
     rows = list(rows)
     for row in rows:
-        if not isinstance(row, Iterable):
+        if not isinstance(row, Iterable) or isinstance(row, Set):  # a set of names has another order in each process
             raise InputError(f"start has {row!r}, which is no ordering: give a list of orderings")
     return [
         [_number(item, n_items, names) for item in row] if any(isinstance(item, str) for item in row) else row
