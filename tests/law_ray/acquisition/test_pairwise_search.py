@@ -54,8 +54,39 @@ def test_from_all_permutations_the_largest_value_is_found():
     assert heights(ensemble, VALUES["EI"], found[None])[0] == pytest.approx(best)
 
 
-def test_where_everything_near_is_excluded_nothing_is_found():
-    start = sample(6, 1, np.random.default_rng(0))[0]
+@pytest.mark.parametrize("constraints", [FREE, CONSTRAINED], ids=["free", "constrained"])
+def test_where_everything_near_is_excluded_nothing_is_found(constraints):
+    start = constraints.sample(1, np.random.default_rng(0))[0]
     ensemble = some_ensemble(np.random.default_rng(1), 6)
-    excluded = Exclusions(permutations=[start, *swapped(start)])
-    assert maximise(ensemble, VALUES["mean"], [start], excluded, FREE) is None
+    around = np.array([start, *swapped(start)])
+    excluded = Exclusions(permutations=around[constraints.allows(around)])
+    assert maximise(ensemble, VALUES["mean"], [start], excluded, constraints) is None
+
+
+@pytest.mark.parametrize("constraints", [FREE, CONSTRAINED], ids=["free", "constrained"])
+def test_a_step_makes_the_best_swap_if_it_gains(constraints):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        ensemble, start = some_ensemble(rng, 6), constraints.sample(1, rng)[0]
+        around = np.array([start, *swapped(start)])
+        around = around[constraints.allows(around)]
+        best = around[heights(ensemble, VALUES["EI"], around).argmax()]
+        found = [maximise(ensemble, VALUES["EI"], [start], Exclusions(), constraints, max_steps=n) for n in (0, 1)]
+        assert np.array_equal(found, [start, best])
+        top = maximise(ensemble, VALUES["EI"], [start], Exclusions(), constraints)
+        stayed = maximise(ensemble, VALUES["EI"], [top], Exclusions(), constraints, max_steps=1)
+        assert np.array_equal(stayed, top)
+
+
+def test_where_no_swap_is_allowed_the_start_is_found_unless_it_is_excluded():
+    ensemble, start = some_ensemble(np.random.default_rng(0), 6), np.arange(6)
+    constraints = Constraints(6, before=itertools.pairwise(range(6)))
+    found = maximise(ensemble, VALUES["mean"], [start], Exclusions(), constraints, max_steps=3)
+    assert np.array_equal(found, start)
+    assert maximise(ensemble, VALUES["mean"], [start], Exclusions(None, [start]), constraints, max_steps=3) is None
+
+
+def test_of_equal_values_the_first_start_is_found():
+    ensemble, starts = some_ensemble(np.random.default_rng(0), 6), sample(6, 3, np.random.default_rng(1))
+    found = maximise(ensemble, lambda mean, variance: 0.0 * mean, starts, Exclusions(), FREE, max_steps=1)
+    assert np.array_equal(found, starts[0])

@@ -8,7 +8,7 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import invert, sample
 from tests.oracles.orderings import everything
-from tests.oracles.pairwise import some_ensemble
+from tests.oracles.pairwise import some_ensemble, symmetric, value
 
 FREE = Constraints(6)
 CONSTRAINED = Constraints(6, before=[(0, 1), (1, 2)], fixed=[(3, 4)])
@@ -64,6 +64,60 @@ def test_each_step_makes_the_best_swap_that_is_not_tabu():
         assert len(rank) == 1  # one swap away
         assert rank[0] <= k  # only the swaps back are passed over
         q = after
+
+
+def plain_search(F, D, start, n_steps, tenure):
+    """List the permutations that a robust tabu search visits if items stay away for `tenure` steps."""
+    permutation, visited, left = start, [], {}
+    least = value(F, D, 0.0, start)
+    for step in range(n_steps):
+        free = []
+        for after in swaps(permutation):
+            apart = np.flatnonzero(after != permutation)
+            tabu = all(step - left.get((after[k], k), -np.inf) <= tenure for k in apart)
+            if not tabu or value(F, D, 0.0, after) < least:
+                free.append(after)
+        if free:
+            after = min(free, key=lambda p: value(F, D, 0.0, p))
+            left.update({(permutation[k], k): step for k in np.flatnonzero(after != permutation)})
+            permutation, least = after, min(least, value(F, D, 0.0, after))
+            visited.append(permutation)
+    return visited
+
+
+@pytest.mark.parametrize("n_items", [3, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_of_up_to_four_items_each_stays_away_for_as_many_steps(n_items, seed):
+    """Between 0.9 and 1.1 steps per item is then one number. All that is visited is found, the least value first."""
+    rng = np.random.default_rng(seed)
+    F, D = (symmetric(rng, n_items, levels=1_000_000) for _ in range(2))  # without ties or rounding errors
+    start = sample(n_items, 1, rng)[0]
+    for n_steps in (1, 2, 4, 6, 8, 12, 16):
+        excluded, found = Exclusions(), []
+        while (p := minimise(F, D, [start], excluded, Constraints(n_items), rng, n_steps)) is not None:
+            excluded.add(p)
+            found.append(tuple(p.tolist()))
+        visited = {tuple(p.tolist()) for p in plain_search(F, D, start, n_steps, n_items)}
+        assert found == sorted(visited, key=lambda p: value(F, D, 0.0, p))
+
+
+def test_of_equal_values_the_one_visited_first_is_found():
+    """A longer search visits others of the same value after it."""
+    n_equal = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        F, D = (symmetric(rng, 6, levels=2) for _ in range(2))
+        start = sample(6, 1, rng)[0]
+
+        def search(n_steps, excluded, F=F, D=D, start=start, seed=seed):
+            found = minimise(F, D, [start], excluded, FREE, np.random.default_rng(seed), n_steps)
+            return found, value(F, D, 0.0, found)
+
+        found, least = search(300, Exclusions())
+        first = next(p for p, reached in (search(n, Exclusions()) for n in range(1, 301)) if reached == least)
+        assert np.array_equal(found, first)
+        n_equal += search(300, Exclusions(permutations=[found]))[1] == least
+    assert n_equal >= 5
 
 
 def test_it_leaves_local_minima():
