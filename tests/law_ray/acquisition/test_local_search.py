@@ -42,10 +42,23 @@ class Table:
         return self._score(permutations)
 
 
+def distance_of_first_items(permutations):
+    """Stand in for a proxy: how far items 0 and 1 are apart."""
+    q = invert(permutations)
+    return np.abs(q[:, 0] - q[:, 1]).astype(float)
+
+
+class ProxyLaw(PlainLaw):
+    """`PlainLaw` with what a proxy has `added` to the mean, set by `Problem`."""
+
+    def mean(self, A):
+        return super().mean(A) + self.added(A)
+
+
 class Problem:
     """A landscape of LAW-EST for the first or a later point of a batch, and the same by direct formulas."""
 
-    def __init__(self, seed, n_items=9, n=30, in_batch=2, n_excluded=0, prior=False):
+    def __init__(self, seed, n_items=9, n=30, in_batch=2, n_excluded=0, prior=False, proxy=False):
         rng = np.random.default_rng(seed)
         gains = rng.normal(size=(n_items, n_items))
         X = sample(n_items, n, rng)
@@ -55,9 +68,14 @@ class Problem:
         )
         self.batch = sample(n_items, in_batch, rng)
         self.optimum = -3.0
-        self.plain = PlainLaw(X, (y - y.mean()) / y.std(), h)
+        prior_mean = PriorMean(distance_of_first_items, 0.3, 2.0) if proxy else None
+        left = y - prior_mean(X) if proxy else y
+        self.plain = PlainLaw(X, (left - left.mean()) / left.std(), h)
+        if proxy:
+            self.plain = ProxyLaw(X, self.plain.z, h)
+            self.plain.added = lambda permutations: prior_mean(permutations) / left.std()
         self.gauge = PlainLaw(X[:0], np.zeros(0), h) if prior else self.plain
-        posterior = GaussianProcess(X, y, h)
+        posterior = GaussianProcess(X, y, h, prior_mean=prior_mean)
         if prior:
             given_batch = GaussianProcess(self.batch, np.zeros(in_batch), h)
         else:
@@ -82,19 +100,49 @@ class Problem:
         )
 
 
+def slack_of(plain, permutation, around):
+    """Return 2 (k(x, x) - k(x, x_new)), by which the variance after a move is less than its upper bound at most."""
+    return 2.0 * (plain.h.signal_variance - plain.prior(permutation[None], around)[0])
+
+
+def assert_bounded(low, variance, high, slack, signal_variance):
+    assert np.all(low <= variance + 1e-8)
+    assert np.all(variance <= high + 1e-8)
+    assert np.all(high - low <= slack + 1e-8)
+    assert np.all(high <= signal_variance + 1e-8)
+
+
+def counted(monkeypatch):
+    """Return a list to which every step of climbs adds which climbers are active, and the values of all."""
+    steps, bounds = [], _Climbers._bounds
+
+    def spy(climbers, active, which):
+        steps.append((active.copy(), climbers.values.copy()))
+        return bounds(climbers, active, which)
+
+    monkeypatch.setattr(_Climbers, "_bounds", spy)
+    return steps
+
+
 def best_climb(landscape, starts, excluded, constraints=None):
     ends, values = climb(landscape, starts, excluded, constraints or Constraints(starts.shape[1]))
     return ends[0], values[0]
 
 
 in_batch = pytest.mark.parametrize("in_batch", [0, 1, 4])
-gauges = pytest.mark.parametrize(("in_batch", "prior"), [(0, False), (1, False), (4, False), (1, True), (4, True)])
+gauges = pytest.mark.parametrize(
+    ("in_batch", "prior", "proxy"),
+    [
+        *((0, False, False), (1, False, False), (4, False, False), (1, True, False), (4, True, False)),
+        *((0, False, True), (4, False, True)),
+    ],
+)
 
 
 @gauges
 @pytest.mark.parametrize("seed", range(5))
-def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, prior, seed):
-    problem = Problem(seed, in_batch=in_batch, prior=prior)
+def test_values_of_a_landscape_are_those_of_direct_formulas(in_batch, prior, proxy, seed):
+    problem = Problem(seed, in_batch=in_batch, prior=prior, proxy=proxy)
     permutations = sample(9, 50, np.random.default_rng(1))
     np.testing.assert_allclose(problem.landscape(permutations), problem.direct(permutations), rtol=0, atol=1e-8)
 
@@ -113,8 +161,8 @@ def test_values_of_a_landscape_include_what_a_proxy_predicts():
 
 @gauges
 @pytest.mark.parametrize("seed", range(10))
-def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, seed):
-    problem = Problem(seed, in_batch=in_batch, prior=prior)
+def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, proxy, seed):
+    problem = Problem(seed, in_batch=in_batch, prior=prior, proxy=proxy)
     climbers = _Climbers(problem.landscape, problem.starts, problem.excluded, Constraints(9))
     active = np.arange(len(climbers.q))
     mean, *bounds, _ = climbers._bounds(active, climbers._moves.all)
@@ -123,16 +171,15 @@ def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, seed
             [invert(climbers._moves.after(climbers.q[climber], s).astype(int)) for s in range(mean.shape[1])]
         )
         np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
+        slack = slack_of(problem.plain, invert(climbers.q[climber].astype(int)), around)
         for (low, high), plain, batch in zip(bounds, (problem.plain, problem.gauge), ((), problem.batch), strict=True):
-            variance = plain.variance(around, batch)
-            assert np.all(low[climber] <= variance + 1e-8)
-            assert np.all(variance <= high[climber] + 1e-8)
+            assert_bounded(low[climber], plain.variance(around, batch), high[climber], slack, plain.h.signal_variance)
 
 
 @gauges
 @pytest.mark.parametrize("seed", range(8))
-def test_a_climb_ends_at_a_free_local_maximum_and_returns_its_value(in_batch, prior, seed):
-    problem = Problem(seed, in_batch=in_batch, n_excluded=300, prior=prior)
+def test_a_climb_ends_at_a_free_local_maximum_and_returns_its_value(in_batch, prior, proxy, seed):
+    problem = Problem(seed, in_batch=in_batch, n_excluded=300, prior=prior, proxy=proxy)
     end, value = best_climb(problem.landscape, problem.starts, problem.excluded)
     assert end not in problem.excluded
     assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
@@ -307,21 +354,70 @@ def test_climbs_within_constraints_mostly_find_the_best_of_all_allowed_orderings
     assert sum(found) >= 6
 
 
-@pytest.mark.parametrize(("of_variance", "prior", "in_batch"), [(1.0, False, 6), (-1.0, True, 4)])
-def test_the_certificate_holds_where_the_value_rises_with_one_variance_and_falls_with_the_other(
-    of_variance, prior, in_batch, monkeypatch
+@pytest.mark.parametrize(("prior", "in_batch"), [(False, 6), (True, 4)])
+@pytest.mark.parametrize("of_variance", [1.0, -1.0])
+@pytest.mark.parametrize("of_batch", [1.0, -1.0])
+def test_the_certificate_holds_where_the_value_rises_or_falls_with_either_variance(
+    of_variance, of_batch, prior, in_batch, monkeypatch
 ):
-    """The bound of such a value is at a corner of the box where one variance is least and the other largest."""
+    """The bound of such a value is at a corner of the box of both variances."""
     monkeypatch.setattr(local_search, "N_PROMISING", 1)  # so that climbs often end before the certificate
 
     def value(mean, variance, given_batch):
-        return of_variance * (variance - given_batch) - 1e-3 * mean
+        return of_variance * variance + of_batch * given_batch - 1e-3 * mean
 
     for seed in range(12):
         problem = Problem(seed, in_batch=in_batch, n=20, prior=prior)
         landscape = Landscape(problem.landscape.posterior, problem.landscape.given_batch, value, prior)
-        end, found = best_climb(landscape, problem.starts[:1], Exclusions())
+        end, found = best_climb(landscape, problem.starts[:3], Exclusions())
+        assert found == pytest.approx(landscape(end[None])[0], abs=1e-8)
         assert landscape(neighbours(end)).max() <= found + 1e-7
+
+
+@pytest.mark.parametrize("of_variance", [1.0, -1.0])
+@pytest.mark.parametrize("of_batch", [1.0, -1.0])
+def test_at_a_maximum_just_the_moves_whose_bound_exceeds_its_value_are_evaluated(of_variance, of_batch):
+    problem = Problem(1, in_batch=4)
+    landscape = Landscape(
+        problem.landscape.posterior,
+        problem.landscape.given_batch,
+        lambda mean, variance, given_batch: of_variance * variance + of_batch * given_batch - mean,
+    )
+    end, value = best_climb(landscape, problem.starts, Exclusions())
+    climbers, evaluated = _Climbers(landscape, end[None], Exclusions(), Constraints(9)), []
+    mean, variance, given_batch, _ = climbers._bounds(np.array([0]), climbers._moves.all)
+    upper = of_variance * variance[int(of_variance > 0), 0] + of_batch * given_batch[int(of_batch > 0), 0] - mean[0]
+    evaluate = climbers._evaluate
+    climbers._evaluate = lambda of, moves, *more: evaluated.extend(moves.tolist()) or evaluate(of, moves, *more)
+    assert not climbers.step_if_any(0)
+    assert sorted(evaluated) == np.flatnonzero(upper > value).tolist()
+    assert 0 < len(evaluated) < len(upper)
+
+
+@pytest.mark.parametrize(("gain", "made"), [(1.5e-9, True), (0.5e-9, False)])
+def test_a_step_is_made_if_it_gains_more_than_a_billionth(gain, made):
+    """Smaller gains may be rounding errors."""
+    problem, start = Problem(0), Problem(0).starts[5:6]
+    most = problem.plain.mean(start)[0] - problem.plain.mean(neighbours(start[0])).min()
+    posterior = problem.landscape.posterior
+    landscape = Landscape(posterior, posterior, lambda mean, *variances: -mean / most * gain)
+    climbers = _Climbers(landscape, start, Exclusions(), Constraints(9))
+    assert most > 0
+    assert climbers.step_if_any(0) is made
+
+
+def test_the_search_makes_sure_of_its_maximum_unless_told_otherwise(monkeypatch):
+    monkeypatch.setattr(local_search, "N_PROMISING", 1)  # so that climbs often end before the certificate
+    n_certified = 0
+    for seed in range(12):
+        problem = Problem(seed)
+        problem_of = problem.landscape, problem.starts[:1], problem.excluded, Constraints(9)
+        ends = [climb(*problem_of, certify)[0].tolist() for certify in (True, False)]
+        rng = np.random.default_rng(0)
+        assert [maximise(*problem_of, rng, certify).tolist() for certify in (True, False)] == ends
+        assert maximise(*problem_of, rng).tolist() == ends[0]
+        n_certified += ends[0] != ends[1]
+    assert n_certified > 0
 
 
 def test_ends_that_are_taken_are_not_returned():
@@ -406,10 +502,10 @@ def test_the_moments_of_every_move_lie_within_their_bounds(model, in_batch, seed
         after = [climbers._moves.after(climbers.q[climber], move) for move in climbers._moves.all]
         around = np.array([invert(q.astype(int)) for q in after])
         np.testing.assert_allclose(mean[climber], problem.plain.mean(around), rtol=0, atol=1e-7)
+        slack = slack_of(problem.plain, invert(climbers.q[climber].astype(int)), around)
         for (low, high), batch in zip(bounds, ((), problem.batch), strict=True):
             variance = problem.plain.variance(around, batch)
-            assert np.all(low[climber] <= variance + 1e-8)
-            assert np.all(variance <= high[climber] + 1e-8)
+            assert_bounded(low[climber], variance, high[climber], slack, problem.plain.h.signal_variance)
 
 
 @models
@@ -450,8 +546,12 @@ def test_a_climb_ends_after_many_moves_without_a_gain_and_is_certified_all_the_s
 
 @models
 @pytest.mark.parametrize("constraints", [Constraints(9), Constraints(*WITHIN["fixed"])])
+@pytest.mark.parametrize("n_promising", [1, 16])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(model, constraints, seed):
+def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(
+    model, constraints, seed, n_promising, monkeypatch
+):
+    monkeypatch.setattr(local_search, "N_PROMISING", n_promising)
     problem = OtherProblem(model, seed)
     centre = constraints.sample(1, np.random.default_rng(seed))[0]
     around = moved(centre)
@@ -467,27 +567,184 @@ def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(model, 
     assert best_neighbour(problem.landscape, centre, everywhere, constraints) is None
 
 
-def test_of_climbs_that_are_cut_short_the_better_half_goes_on(monkeypatch):
-    problem = Problem(0, n_items=9)
-    starts = sample(9, 8, np.random.default_rng(1))
-    numbers = []
-    bounds = _Climbers._bounds
-
-    def spy(climbers, active, which):
-        numbers.append(len(active))
-        return bounds(climbers, active, which)
-
-    monkeypatch.setattr(_Climbers, "_bounds", spy)
-    excluded, constraints = Exclusions(), Constraints(9)
+@pytest.mark.parametrize("halving", [1, 2])
+def test_of_climbs_that_are_cut_short_the_better_half_goes_on(halving, monkeypatch):
+    problem = Problem(0, n_items=20)
+    starts = sample(20, 8, np.random.default_rng(1))
+    steps = counted(monkeypatch)
+    excluded, constraints = Exclusions(), Constraints(20)
     _, whole = climb(problem.landscape, starts, excluded, constraints, certify=False)
-    assert max(numbers) == 8
-    assert len(numbers) > 4
-    numbers.clear()
+    assert [len(active) for active, _ in steps[: 3 * halving + 1]] == [8] * (3 * halving + 1)
+    steps.clear()
     monkeypatch.setattr(local_search, "MANY_MOVES", 0)
-    monkeypatch.setattr(local_search, "HALVING", 1)
+    monkeypatch.setattr(local_search, "HALVING", halving)
     ends, values = climb(problem.landscape, starts, excluded, constraints, certify=False)
-    most = np.maximum(8 // 2 ** np.arange(len(numbers)), 1)
-    assert (np.array(numbers) <= most).all()
+    numbers = [8 // 2 ** (step // halving) for step in range(3 * halving)]
+    assert [len(active) for active, _ in steps] == numbers + [1] * (len(steps) - len(numbers))
+    assert len(steps) > len(numbers) + 1
+    for (before, _), (active, heights) in itertools.pairwise(steps):
+        assert set(active) == set(before[np.argsort(-heights[before])][: len(active)])
     assert len(ends) == len(values) > 1  # where the others stopped is returned too
     np.testing.assert_allclose(values, problem.landscape(ends), atol=1e-8)
     assert whole[0] >= values[0] > problem.landscape(starts).max()
+
+
+# several moves at once
+
+
+def around_one_point(value):
+    """Return the identity of forty items, and a landscape of value(mean), which is largest at the identity."""
+    X = np.arange(40)[None]
+    posterior = GaussianProcess(X, np.zeros(1), DistanceHyperparameters(1.0, 1.0, 0.01, 1.0))
+    return X[0], Landscape(posterior, posterior, lambda mean, *variances: value(mean))
+
+
+def exchanged(order, pairs):
+    order = order.copy()
+    for a, b in pairs:
+        order[[a, b]] = order[[b, a]]
+    return order
+
+
+def test_sixteen_swaps_apart_that_gain_are_made_in_one_step(monkeypatch):
+    """By each of two climbs, which then meet and make sure that nothing gains."""
+    steps = counted(monkeypatch)
+    top, landscape = around_one_point(np.negative)
+    starts = np.array([exchanged(top, [(k, k + 1) for k in range(first, first + 32, 2)]) for first in (0, 8)])
+    ends, _ = climb(landscape, starts, Exclusions(), Constraints(40), certify=False)
+    assert ends[0].tolist() == top.tolist()
+    assert [len(active) for active, _ in steps] == [2, 1]
+
+
+def test_several_moves_are_made_at_once_only_if_they_gain_more_than_the_best_alone():
+    """On the way to a plateau that the best swap reaches alone."""
+    top, landscape = around_one_point(np.negative)
+    start = exchanged(top, [(k, k + 1) for k in range(0, 8, 2)])
+    plateau = landscape(start[None])[0] + 1e-6
+    _, flat = around_one_point(lambda mean: np.minimum(-mean, plateau))
+    end, value = best_climb(flat, start[None], Exclusions())
+    assert value == plateau
+    assert np.sum(end != start) == 2
+
+
+def test_the_moves_made_at_once_are_the_first_two_four_and_eight_that_touch_nothing_in_common():
+    problem = Problem(0, n_items=20)
+    climbers = _Climbers(problem.landscape, problem.starts[5:6], Exclusions(), Constraints(20))
+    numbers = {tuple(sorted(climbers._moves.touched(move))): move for move in climbers._moves.all}
+    apart = [(0, 1), (2, 3), (4, 5), (6, 9), (8, 11), (7, 10), (12, 13), (14, 15), (16, 17)]
+    moves = [*apart[:1], (1, 2), (0, 19), *apart[1:3], (3, 18), (0, 5), *apart[3:]]
+    leaps = climbers._together(0, np.array([numbers[pair] for pair in moves]))
+    expected = [exchanged(climbers.q[0], apart[:count]).tolist() for count in (2, 4, 8)]
+    assert [q.tolist() for q in leaps] == expected
+
+
+# which moves are evaluated exactly
+
+
+@pytest.mark.parametrize("max_barren", [1, 435])
+def test_of_a_value_that_depends_on_the_mean_alone_one_promising_swap_is_the_best(max_barren, monkeypatch):
+    """Then the climb is the steepest ascent: a step for each gain, and one of 435 swaps that do not gain."""
+    monkeypatch.setattr(local_search, "N_PROMISING", 1)
+    monkeypatch.setattr(local_search, "MAX_BARREN", max_barren)
+    steps = counted(monkeypatch)
+    for seed in range(4):
+        problem = Problem(seed, n_items=30)
+        posterior = problem.landscape.posterior
+        landscape = Landscape(posterior, posterior, lambda mean, *variances: -mean)
+        order, n_steps = problem.starts[5], 1
+        while (values := landscape(around := neighbours(order))).max() > landscape(order[None])[0] + 1e-9:
+            order, n_steps = around[values.argmax()], n_steps + 1
+        steps.clear()
+        ends, _ = climb(landscape, problem.starts[5:6], Exclusions(), Constraints(30), certify=False)
+        assert ends.tolist() == [order.tolist()]
+        assert len(steps) == n_steps
+
+
+@pytest.mark.parametrize("n_items", [2, 3, 6])
+def test_climbs_of_few_items_end_at_a_maximum(n_items):
+    """There are not more swaps than promising ones."""
+    for seed in range(3):
+        problem = Problem(seed, n_items)
+        end, value = best_climb(problem.landscape, problem.starts[:1], Exclusions())
+        assert value == pytest.approx(problem.direct(end[None])[0], abs=1e-8)
+        assert problem.direct(neighbours(end)).max() <= value + 1e-7
+
+
+@pytest.mark.parametrize("given_batch", [False, True])
+def test_estimates_learn_where_a_variance_lies_between_its_bounds(given_batch):
+    """On average over the moves that were evaluated: here again and again those of the largest shares."""
+    problem = Problem(1, in_batch=4)
+    landscape = Landscape(
+        problem.landscape.posterior, problem.landscape.given_batch, lambda mean, *variances: variances[given_batch]
+    )
+    climbers = _Climbers(landscape, problem.starts[5:6], Exclusions(), Constraints(9))
+    around = np.array([invert(climbers._moves.after(climbers.q[0], move).astype(int)) for move in range(36)])
+    variance = problem.plain.variance(around, problem.batch if given_batch else ())
+    bounds = climbers._bounds(np.array([0]), climbers._moves.all)
+    low, high = (bounds.given_batch if given_batch else bounds.variance)[:, 0]
+    shares = (variance - low) / (high - low)
+    largest, climber = np.argsort(shares)[-9:], np.zeros(9, dtype=int)
+    assert shares[largest].mean() > 0.55
+    for _ in range(40):
+        climbers._evaluate(climber, largest, bounds, climber, largest)
+    estimates = climbers._value(bounds, climbers._share)[0]
+    np.testing.assert_allclose(estimates, low + shares[largest].mean() * (high - low), rtol=0, atol=1e-6)
+
+
+# the same results on every machine
+
+
+class Elsewhere:
+    """In place of exclusions: all but some permutations are excluded, so that no climb can make a step."""
+
+    def __init__(self, permutations):
+        self._free = permutations.tolist()
+
+    def __contains__(self, permutation):
+        return permutation.tolist() not in self._free
+
+
+def test_of_equal_values_in_a_small_space_the_first_ordering_is_best():
+    candidates = everything(6)
+
+    def two_values(permutations):
+        return (permutations[:, 2] == 4).astype(float)
+
+    found = maximise(two_values, candidates[:1], Exclusions(), Constraints(6), np.random.default_rng(0))
+    assert found.tolist() == [[0, 1, 4, 2, 3, 5]]
+
+
+def test_ends_of_equal_values_are_in_the_order_of_their_positions():
+    problem, starts = Problem(0), sample(9, 60, np.random.default_rng(0))
+    two_values = Landscape(
+        problem.landscape.posterior, problem.landscape.given_batch, lambda mean, *variances: np.sign(mean)
+    )
+    ends, values = climb(two_values, starts, Elsewhere(starts), Constraints(9))
+    assert set(values) == {-1.0, 1.0}
+    for height in (-1.0, 1.0):
+        q = invert(ends[values == height]).tolist()
+        assert q == sorted(q)
+
+
+@pytest.mark.parametrize("n_promising", [16, 64])
+def test_of_equal_neighbours_the_first_pair_of_items_is_swapped(n_promising, monkeypatch):
+    monkeypatch.setattr(local_search, "N_PROMISING", n_promising)
+    problem = Problem(0, n_items=30)
+    posterior = problem.landscape.posterior
+    for centre in problem.starts[4:]:
+        q = invert(centre)
+        around = invert(np.array([exchanged(q, [pair]) for pair in itertools.combinations(range(30), 2)]))
+        least = np.quantile(-posterior.predict(around)[0], [0.3, 0.6])
+        three_values = Landscape(
+            posterior, posterior, lambda mean, *_, least=least: np.searchsorted(least, -mean) + 0.0
+        )
+        found = best_neighbour(three_values, centre, Exclusions(), Constraints(30))
+        assert found.tolist() == around[np.argmax(three_values(around))].tolist()
+
+
+def test_moves_that_gain_come_best_first_and_equal_ones_in_their_order():
+    problem = Problem(0, n_items=30)
+    climbers = _Climbers(problem.landscape, problem.starts[5:6], Exclusions(), Constraints(30))
+    gains = np.random.default_rng(0).integers(-1, 3, size=435)
+    gaining = climbers._gaining(0, climbers._moves.all, climbers.values[0] + gains)
+    assert gaining.tolist() == sorted(np.flatnonzero(gains > 0), key=lambda move: -gains[move])
