@@ -569,10 +569,10 @@ def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(
 
 @pytest.mark.parametrize("halving", [1, 2])
 def test_of_climbs_that_are_cut_short_the_better_half_goes_on(halving, monkeypatch):
-    problem = Problem(0, n_items=20)
-    starts = sample(20, 8, np.random.default_rng(1))
+    problem = Problem(2, n_items=30)
+    starts = sample(30, 8, np.random.default_rng(1))
     steps = counted(monkeypatch)
-    excluded, constraints = Exclusions(), Constraints(20)
+    excluded, constraints = Exclusions(), Constraints(30)
     _, whole = climb(problem.landscape, starts, excluded, constraints, certify=False)
     assert [len(active) for active, _ in steps[: 3 * halving + 1]] == [8] * (3 * halving + 1)
     steps.clear()
