@@ -92,9 +92,10 @@ def _search(
     for a in range(n_items):
         for b in range(a):
             value += items[a, b] * places[q[a], q[b]]
-    changes = np.zeros((n_items, n_items))
+    placed = places[q][:, q]  # D between the positions of two items
+    changes = np.zeros((n_items, n_items))  # by swaps of a and b, b < a
     for item in range(n_items):
-        _compute_changes(changes, item, items, places, q)
+        _compute_changes(changes, item, items, placed)
     earliest, latest = np.zeros(n_items, np.int64), np.full(n_items, n_items - 1)
     constrained = precedes.any() or (fixed_at >= 0).any()
     returns = np.zeros((n_items, n_items), np.int64)  # the first step in which an item may return to a position
@@ -108,41 +109,56 @@ def _search(
         value += changes[a, b]
         least = min(least, value)
         returns[a, q[a]], returns[b, q[b]] = step + 1 + tenures[step, 0], step + 1 + tenures[step, 1]
-        _update_changes(changes, a, b, items, places, q)
+        _update_changes(changes, a, b, items, placed)
         q[a], q[b] = q[b], q[a]
-        _compute_changes(changes, a, items, places, q)
-        _compute_changes(changes, b, items, places, q)
+        _exchange(placed, a, b)
+        _compute_changes(changes, a, items, placed)
+        _compute_changes(changes, b, items, placed)
         visited[n_visited], values[n_visited] = q, value
         n_visited += 1
     return visited[:n_visited], values[:n_visited]
 
 
 @njit
-def _compute_changes(changes, a, items, places, q):  # type: ignore[no-untyped-def]
-    """Compute the changes of the value by all swaps of item a, O(n_items^2)."""
-    for b in range(len(q)):
-        change = 0.0
-        for k in range(len(q)):
-            if k not in (a, b):
-                change += (items[a, k] - items[b, k]) * (places[q[b], q[k]] - places[q[a], q[k]])
-        changes[a, b] = changes[b, a] = change
+def _compute_changes(changes, a, items, placed):  # type: ignore[no-untyped-def]
+    """Compute the changes of the value by all swaps of item a, O(n_items^2).
+
+    The loop over the other item is the inner one, which processors vectorize.
+    """
+    n_items = len(items)
+    of_swaps = np.zeros(n_items)
+    for k in range(n_items):
+        if k != a:
+            of_a_and_k = of_swaps[k]
+            for b in range(n_items):
+                of_swaps[b] += (items[a, k] - items[k, b]) * (placed[k, b] - placed[a, k])
+            of_swaps[k] = of_a_and_k  # to which k adds nothing
+    for b in range(a):
+        changes[a, b] = of_swaps[b]
+    for b in range(a + 1, n_items):
+        changes[b, a] = of_swaps[b]
 
 
 @njit
-def _update_changes(changes, a, b, items, places, q):  # type: ignore[no-untyped-def]
-    """Update the changes by all swaps of two other items after a swap of a and b, whose positions q are those before.
+def _update_changes(changes, a, b, items, placed):  # type: ignore[no-untyped-def]
+    """Update the changes by all swaps of two other items to those after a swap of a and b, O(n_items^2).
 
-    O(n_items^2).
+    `placed` is that before the swap. The changes by swaps of a and of b have no meaning afterwards.
     """
-    for u in range(len(q)):
-        if u in (a, b):
-            continue
+    for u in range(len(items)):
         for v in range(u):
-            if v not in (a, b):
-                of_items = items[a, u] - items[a, v] - items[b, u] + items[b, v]
-                of_places = places[q[a], q[u]] - places[q[a], q[v]] - places[q[b], q[u]] + places[q[b], q[v]]
-                changes[u, v] += of_items * of_places
-                changes[v, u] = changes[u, v]
+            of_items = items[a, u] - items[a, v] - items[b, u] + items[b, v]
+            of_places = placed[a, u] - placed[a, v] - placed[b, u] + placed[b, v]
+            changes[u, v] += of_items * of_places
+
+
+@njit
+def _exchange(matrix, a, b):  # type: ignore[no-untyped-def]
+    """Exchange two rows, and the same two columns."""
+    for k in range(len(matrix)):
+        matrix[a, k], matrix[b, k] = matrix[b, k], matrix[a, k]
+    for k in range(len(matrix)):
+        matrix[k, a], matrix[k, b] = matrix[k, b], matrix[k, a]
 
 
 @njit
