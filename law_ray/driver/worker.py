@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,7 +101,7 @@ def _limits() -> dict[int, tuple[int, int]]:
 @contextlib.contextmanager
 def _restored() -> Iterator[None]:
     """Restore the working folder and the limits afterwards, for the evaluations that come to this process next."""
-    folder, limits, recursion = os.getcwd(), _limits(), sys.getrecursionlimit()
+    folder, limits = os.getcwd(), _limits()
     try:
         yield
     finally:
@@ -111,7 +110,6 @@ def _restored() -> Iterator[None]:
         for limit, value in limits.items():
             with contextlib.suppress(ValueError, OSError):  # only root can raise what was lowered for good
                 resource.setrlimit(limit, value)
-        sys.setrecursionlimit(recursion)
 
 
 @contextlib.contextmanager

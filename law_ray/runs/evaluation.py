@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -84,10 +85,14 @@ def combine(objective: Any, parts: Sequence[Part]) -> Outcome:
 
 
 def _call(function: Callable[[], Callable[..., Any]], permutation: IntArray, rng: np.random.Generator) -> Part:
-    start = perf_counter()
+    start, recursion = perf_counter(), sys.getrecursionlimit()
     try:
-        called = function()
-        value = called(permutation.copy(), rng) if generator_name(called) is not None else called(permutation.copy())
+        try:
+            called = function()
+            takes_rng = generator_name(called) is not None
+            value = called(permutation.copy(), rng) if takes_rng else called(permutation.copy())
+        finally:
+            sys.setrecursionlimit(recursion)  # here, since our own code may need more than the objective has left
     except BaseException as error:  # also SystemExit, and the KeyboardInterrupt of an interactive library
         return Part(seconds=perf_counter() - start, reason=_reason(error), traceback=traceback_of(error))
     return Part(value, perf_counter() - start)

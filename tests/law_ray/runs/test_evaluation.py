@@ -1,4 +1,6 @@
+import contextlib
 import math
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -54,6 +56,21 @@ def test_the_reason_says_where_in_the_users_code():
     reason = evaluate(looks_up, PERMUTATION, np.random.default_rng(0)).reason
     assert reason.endswith(f"(test_evaluation.py, line {line})")
     assert reason.startswith("FileNotFoundError: no such file")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_limit_of_the_recursion_that_leaves_no_room_is_taken_back_at_once(fails):
+    def limits(permutation):
+        for limit in range(10_000):
+            with contextlib.suppress(ValueError, RecursionError):  # too low, or lower than the present depth
+                sys.setrecursionlimit(limit)
+                break
+        return 1 / 0 if fails else 3
+
+    before = sys.getrecursionlimit()
+    outcome = evaluate(limits, PERMUTATION, np.random.default_rng(0))
+    assert sys.getrecursionlimit() == before
+    assert outcome.reason.startswith("ZeroDivisionError") if fails else outcome.value == 3
 
 
 def test_an_error_that_cannot_be_shown_fails_alone():
