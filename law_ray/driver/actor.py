@@ -147,7 +147,7 @@ class Driver:
     def _worked(self, pickled: bytes) -> str:
         if self._spec.name is not None and self._spec.objective is not None:
             pickled = dumps(BlackBox.from_record(self._spec.objective).objective)
-        objective = loads(pickled)
+        objective = _loaded(pickled)
         run = self._open(BlackBox(objective))
         run.began = self._began
         end_children([mark_of_run(self._spec.folder)])  # of an earlier driver that was killed
@@ -241,6 +241,17 @@ class Driver:
             repeat = f", repeat {job.repeat}" if job.repeat else ""
             self._prints.add(f"trial {job.trial.id}{repeat}", outcome.printed)
             enter(job.trial.id, outcome)
+
+
+def _loaded(pickled: bytes) -> Any:
+    """Unpickle an objective. Raises InputError where what it needs is not on this node."""
+    try:
+        return loads(pickled)
+    except Exception as error:  # whatever the user's code raises
+        raise InputError(
+            f"the objective cannot be unpickled where the driver runs ({type(error).__name__}: {error}): install what "
+            "it needs on every node of the cluster"
+        ) from None
 
 
 class _Lines(io.TextIOBase):

@@ -1,7 +1,9 @@
 """`minimize` and `resume` on Ray: what a run finds, and what is refused before it begins."""
 
 import os
+import sys
 import time
+import types
 
 import pytest
 
@@ -47,6 +49,15 @@ def begun(folder, objective, evals, **more):
     working.work(run, box.objective)
     run.journal.close()
     return folder
+
+
+def test_an_objective_whose_module_is_on_no_node_is_refused_in_one_line(tmp_path, monkeypatch):
+    module = types.ModuleType("nowhere_installed")
+    exec("def score(permutation): return 0.0", module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(InputError, match=r"unpickled where .* \(ModuleNotFoundError: .*'nowhere_installed'\): install"):
+        minimize(module.score, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 class Writing:
