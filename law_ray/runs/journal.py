@@ -63,7 +63,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / NAME).touch(exist_ok=False)
         except OSError as error:
-            raise InputError(f"cannot create the run folder {folder}: {error.strerror}") from None
+            raise InputError(f"cannot create the run folder {folder} ({error.strerror}): give another folder") from None
         journal = cls(folder)
         journal.append(run)
         return journal
