@@ -105,10 +105,10 @@ class Driver:
         if self._evaluations is not None:
             self._evaluations.started(task_id, place)
 
-    def damaged(self, task_id: TaskId, damage: str) -> None:
-        """Take note that a task's process is of no use, and why."""
+    def damaged(self, task_id: TaskId, damage: str, leaked: bool) -> None:
+        """Take note that a task's process is of no use, why, and whether that is for the memory that it holds."""
         if self._evaluations is not None:
-            self._evaluations.damaged(task_id, damage)
+            self._evaluations.damaged(task_id, damage, leaked)
 
     def spec(self) -> Spec:
         """Return what the driver knows of its run, whose folder is on this node."""

@@ -25,12 +25,13 @@ POLL = 0.2
 """Seconds between two checks for timeouts and silent nodes while evaluations run (heuristic)."""
 MAX_COST = 4
 """A lost evaluation is submitted again until its lost attempts have cost this much in all (heuristic)."""
-CRASH, LOST, DAMAGED = 2, 1, 0.5
+CRASH, LOST, DAMAGED, LEAKED = 2, 1, 0.5, 0
 """What a lost attempt costs.
 
 A crash of the worker is most likely the fault of its evaluation, so the second crash is final. The death of a node, or
 a lack of memory there, may be the fault of another evaluation: the fourth such loss is final. A process that is damaged
-is the fault of another one, and there may be several of them.
+is the fault of another one, and there may be several of them. One that holds too much memory has evaluated others
+before, and its end makes room for a new one.
 """
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class Attempt:
     """monotonic time at which it began, in seconds; infinite while its timeout does not count"""
     damage: str = ""
     """why its process is of no use, if it said so before it ended"""
+    leaked: bool = False
+    """whether that is for the memory that it holds"""
 
     @property
     def worker(self) -> str:
@@ -95,10 +98,10 @@ class Evaluations:
         if attempt := self._by_id.get(task_id):
             attempt.place, attempt.begun = place, time.monotonic()
 
-    def damaged(self, task_id: TaskId, damage: str) -> None:
-        """Note why the process of a task is of no use, which then ends: an earlier evaluation has damaged it."""
+    def damaged(self, task_id: TaskId, damage: str, leaked: bool = False) -> None:
+        """Note why the process of a task is of no use, which then ends: earlier evaluations have damaged it."""
         if attempt := self._by_id.get(task_id):
-            attempt.damage = damage
+            attempt.damage, attempt.leaked = damage, leaked
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -146,8 +149,9 @@ class Evaluations:
             result: Outcome | Part = ray.get(reference)
         except RayError as error:
             self._abandon(attempt)
+            damaged = LEAKED if attempt.leaked else DAMAGED
             crash = CRASH if isinstance(error, WorkerCrashedError) else LOST
-            self._costs[job, part] += DAMAGED if attempt.damage else crash
+            self._costs[job, part] += damaged if attempt.damage else crash
             what = attempt.damage or _what(error)
             if self._costs[job, part] < MAX_COST:
                 log.warning("trial %d: %s, it is evaluated again", job.trial.id, what)

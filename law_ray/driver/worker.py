@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ray
+from ray._common.utils import get_system_memory
+from ray._private.utils import get_used_memory
 
 from law_ray.driver.capture import Capture, path_of
 from law_ray.driver.children import mark_children
@@ -28,11 +30,25 @@ LIMITS = (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_CPU, resou
 NODE_DIGITS = 4
 """Of a node's id in the name of a worker: enough to tell the nodes of one machine apart."""
 
+LEAST_GROWN = 100_000_000
+"""Bytes left behind by evaluations that make it worth ending their worker, which takes a second (heuristic)."""
+SHORT = 0.04
+"""The share of a node's memory, below that at which Ray ends processes, which is too little (heuristic)."""
+THRESHOLD = "RAY_memory_usage_threshold"
+"""The environment variable for the share of a node's memory in use at which Ray ends processes; by default 0.95."""
+
 _objectives: dict[str, Any] = {}
 """In a worker: the objective by the hex of its reference, so that each worker unpickles it only once."""
 
 _first_limits: dict[int, tuple[int, int]] = {}
 """In a worker: the LIMITS at its first evaluation."""
+
+_first_memory: list[int] = []
+"""In a worker: the bytes that it occupied after its first evaluation, which has loaded the objective."""
+
+
+class LeakedError(RuntimeError):
+    """Earlier evaluations have left too much memory in this process."""
 
 
 class TaskId(NamedTuple):
@@ -75,11 +91,14 @@ def _evaluate(
     try:
         capture = Capture(path_of(home.prints, task_id.attempt) if node == home.node else None)
         _check_limits()
+        _check_memory()
         with _ended_by_sigterm(), capture.streams(), _restored():
             found = _evaluated(objective[0], task_id, permutation, settings)
             if os.getpid() != own:
                 os._exit(0)  # a copy of this process that the objective has forked
         printed = capture.close()
+        if not _first_memory:
+            _first_memory.append(_memory())
     except BaseException as error:  # none of the objective's: those are in `found`
         if found is None:
             _end_damaged(driver, task_id, error)
@@ -92,6 +111,29 @@ def _check_limits() -> None:
     for limit, value in _limits().items():
         if value != _first_limits.setdefault(limit, value):
             raise RuntimeError(f"its limit number {limit} is {value}, and was {_first_limits[limit]}")
+
+
+def _check_memory() -> None:
+    """Raise LeakedError where earlier evaluations have left much memory in this process, and the node is short of it.
+
+    Without memory Ray ends several processes of a node at once, and the driver may be one of them.
+    """
+    grown = _memory() - _first_memory[0] if _first_memory else 0
+    if grown >= LEAST_GROWN and _memory_left() < SHORT:
+        raise LeakedError(f"earlier evaluations have left {grown / 1e6:.0f} MB in its process, and memory is short")
+
+
+def _memory() -> int:
+    """Return the bytes that this process occupies; 0 where the system does not tell."""
+    with contextlib.suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return 0
+
+
+def _memory_left() -> float:
+    """Return the share of this node's memory that can be used before Ray ends processes."""
+    used: int = get_used_memory()  # type: ignore[no-untyped-call]
+    return float(os.environ.get(THRESHOLD, 0.95)) - used / get_system_memory()
 
 
 def _limits() -> dict[int, tuple[int, int]]:
@@ -123,10 +165,11 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _end_damaged(driver: Any, task_id: TaskId, error: BaseException) -> None:
-    """End this process, so that no further evaluation comes here: an earlier one has damaged what our code needs."""
+    """End this process, so that no further evaluation comes here: earlier ones have damaged what our code needs."""
+    leaked = isinstance(error, LeakedError)
     damage = f"an earlier evaluation has damaged its process ({type(error).__name__}: {error})"
     with contextlib.suppress(BaseException):
-        ray.get(driver.damaged.remote(task_id, damage), timeout=DAMAGE_TIMEOUT)
+        ray.get(driver.damaged.remote(task_id, str(error) if leaked else damage, leaked), timeout=DAMAGE_TIMEOUT)
     os._exit(1)
 
 

@@ -389,6 +389,17 @@ def test_a_process_that_is_damaged_is_hardly_the_fault_of_the_evaluation_that_fi
     assert (outcome.reason, outcome.attempts) == ("somebody has broken it, again", 8)
 
 
+def test_processes_that_hold_too_much_memory_are_never_the_fault_of_the_evaluation_that_finds_them(ray):
+    running = evaluations(ray)
+    for _ in range(100):
+        running.damaged(ray.submitted[-1].id, "earlier ones have left 200 MB", leaked=True)
+        ray.submitted[-1].result = WorkerCrashedError("lost")
+        assert not list(running.wait())
+    ray.submitted[-1].result = Outcome(1.0)
+    ((_, outcome),) = running.wait()
+    assert (outcome.value, outcome.attempts) == (1.0, 101)
+
+
 def test_what_a_worker_cannot_return_is_said(ray):
     running = evaluations(ray, split=2)
     while not (ended := list(running.wait())):

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from law_ray.driver import worker
@@ -31,6 +32,35 @@ def test_a_limit_that_was_lowered_for_good_is_noticed(monkeypatch):
     limits = limits | {resource.RLIMIT_NOFILE: (0, 0)}
     with pytest.raises(RuntimeError, match=r"is \(0, 0\), and was"):
         worker._check_limits()
+
+
+def test_what_a_process_holds_is_in_use():
+    before = worker._memory()
+    held = np.ones(4_000_000)
+    assert worker._memory() - before > 0.9 * held.nbytes
+
+
+def test_what_is_left_is_counted_up_to_where_ray_ends_processes(monkeypatch):
+    monkeypatch.setattr(worker, "get_used_memory", lambda: 60)
+    monkeypatch.setattr(worker, "get_system_memory", lambda: 80)
+    monkeypatch.delenv(worker.THRESHOLD, raising=False)
+    assert worker._memory_left() == pytest.approx(0.2)
+    monkeypatch.setenv(worker.THRESHOLD, "0.7")
+    assert worker._memory_left() == pytest.approx(-0.05)
+
+
+@pytest.mark.parametrize(("grown", "left", "ends"), [(99, 0.01, False), (101, 0.01, True), (9_000, 0.05, False)])
+def test_only_a_worker_that_has_grown_on_a_node_that_is_short_of_memory_ends(monkeypatch, grown, left, ends):
+    monkeypatch.setattr(worker, "_first_memory", [])
+    monkeypatch.setattr(worker, "_memory_left", lambda: left)
+    monkeypatch.setattr(worker, "_memory", lambda: 5 * 10**8 + grown * 10**6)
+    worker._check_memory()  # before its first evaluation nothing is known
+    worker._first_memory.append(5 * 10**8)
+    if ends:
+        with pytest.raises(worker.LeakedError, match=f"have left {grown} MB in its process"):
+            worker._check_memory()
+    else:
+        worker._check_memory()
 
 
 def test_sigterm_ends_the_process_though_the_objective_catches_everything_and_then_acts_as_before():
