@@ -3,7 +3,6 @@
 import contextlib
 import json
 import logging
-import shlex
 import signal
 import sys
 import time
@@ -24,6 +23,7 @@ from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run
 from law_ray.runs.summary import about_winner
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
+from law_ray.utils.showing import shell_word
 
 OLD_SPELLINGS = {
     "init": "n-init",
@@ -150,7 +150,7 @@ def stop(name: str, address: str) -> None:
     from law_ray.driver import detached
 
     folder = detached.stop_detached(name, address).folder
-    click.echo(f"stopped: `law-ray resume {shlex.quote(str(folder))}` continues it")
+    click.echo(f"stopped: `law-ray resume {shell_word(folder)}` continues it")
 
 
 @cli.command()
@@ -368,5 +368,6 @@ def main() -> None:
 
 
 def _die(message: str, code: int) -> None:
-    print("law-ray: " + " ".join(message.split()), file=sys.stderr)
+    lines = (line.strip() for line in message.splitlines())  # blanks within a line may belong to a path
+    print(f"law-ray: {' '.join(filter(None, lines))}", file=sys.stderr)
     sys.exit(code)

@@ -3,7 +3,6 @@
 import difflib
 import inspect
 import os
-import shlex
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
 from law_ray.runs.summary import about_best, counted
 from law_ray.trial import Trial
-from law_ray.utils.showing import Facts, as_html, as_text
+from law_ray.utils.showing import Facts, as_html, as_text, shell_word
 from law_ray.utils.threads import available_cpus
 
 if TYPE_CHECKING:
@@ -345,7 +344,7 @@ def _interrupted(folder: Path) -> Interrupted:
     first = journal.read(folder)[0]
     assert first["type"] == "run"
     by_name = first["objective"]["source"] is not None
-    how = f"`law-ray resume {shlex.quote(str(folder))}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
+    how = f"`law-ray resume {shell_word(folder)}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
     return Interrupted(f"interrupted: every finished evaluation is kept, {how} continues")
 
 

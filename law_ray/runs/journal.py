@@ -9,7 +9,6 @@ anything is appended. One process holds a journal at a time, by an flock that is
 import contextlib
 import fcntl
 import os
-import shlex
 import time
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +17,7 @@ from law_ray.errors import InputError, RunError
 from law_ray.runs import lines
 from law_ray.runs.lines import Lines
 from law_ray.runs.records import Record
+from law_ray.utils.showing import shell_word
 
 VERSION = 1
 """Of the format; a journal of a newer version is refused."""
@@ -120,8 +120,8 @@ def check_free(folder: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use the run folder {folder} ({error.strerror}): give another folder") from None
-    quoted = shlex.quote(str(folder))
-    raise InputError(f"{folder} already holds a run: continue it with `law-ray resume {quoted}` or give another folder")
+    again = f"`law-ray resume {shell_word(folder)}`"
+    raise InputError(f"{folder} already holds a run: continue it with {again} or give another folder")
 
 
 def wait_until_free(folder: Path, seconds: float) -> None:

@@ -2,7 +2,10 @@
 
 import html
 import math
+import os
+import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 WIDTH = 100
 """Characters of an ordering (heuristic)."""
@@ -30,6 +33,24 @@ def ordering(permutation: Iterable[int], names: Sequence[str] | None = None) -> 
             return f"{', '.join(shown)}, ... ({len(items)} items)"
         shown.append(item if len(item) <= WIDTH else f"{item[: WIDTH - 3]}...")
     return ", ".join(shown)
+
+
+def shell_word(path: str | Path) -> str:
+    r"""Return a path as one line that a shell reads as that path, and no command as an option: $'a\nb', ./-c."""
+    text = str(path)
+    text = f"./{text}" if text.startswith("-") else text
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped = "".join(_escaped(character) for character in text)
+    return f"$'{escaped}'"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
 
 
 def as_text(title: str, facts: Facts) -> str:

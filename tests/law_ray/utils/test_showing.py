@@ -1,11 +1,14 @@
 import math
+import os
+import subprocess
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from law_ray.utils.showing import WIDTH, as_html, as_text, ordering, with_error
+from law_ray.utils.showing import WIDTH, as_html, as_text, ordering, shell_word, with_error
 
 
 @pytest.mark.parametrize(
@@ -53,3 +56,11 @@ def test_a_table_is_well_formed_and_gives_back_its_texts(facts):
     root = ElementTree.fromstring(as_html("<b>&", facts))
     assert root.findtext("caption") == "<b>&"
     assert [tuple(cell.text or "" for cell in row) for row in root.iter("tr")] == facts
+
+
+@pytest.mark.parametrize("name", ["run", "a  b", "a'b\"$HOME`", "a\nb'c\\d\te", "-rf", "zürich\u202e東京", "\udcff\n"])
+def test_a_shell_reads_a_path_that_is_shown_as_it_is_in_one_line(name):
+    word = shell_word(Path(name))
+    assert len(word.splitlines()) == 1
+    said = subprocess.run(["bash", "-c", f"printf %s {word}"], stdout=subprocess.PIPE, check=True).stdout
+    assert os.fsdecode(said) == (f"./{name}" if name.startswith("-") else name)
