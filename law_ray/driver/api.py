@@ -301,6 +301,9 @@ def _follow(
     raised: Exception | None = None  # by a callback
     try:
         with interrupts() as interrupted, children_ended(folder), connected(address, len(pickled)):
+            if interrupted.is_set():  # while Ray started
+                ignore_interrupts()
+                raise KeyboardInterrupt
             check_request(settings)
             driver = start_driver(spec)
             look = callbacks.catch_up if functions else None

@@ -5,13 +5,14 @@ import signal
 import socket
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import ray
 
 import law_ray
-from law_ray.driver import client
+from law_ray.driver import api, client
 from law_ray.driver.actor import start_driver
 from law_ray.driver.api import _black_box, _spec
 from law_ray.driver.client import stop, watch
@@ -126,6 +127,20 @@ def test_a_run_that_did_not_begin_in_time_says_so(tmp_path):
     with pytest.raises(RunError, match="the time was up while the run was prepared, before it began: give more than 0"):
         minimize(Waiting(tmp_path, PREPARING), tmp_path / "run", max_time=0.5)
     assert time.monotonic() - begun < FOR_EVER / 10
+
+
+def test_an_interrupt_while_ray_starts_begins_no_run(tmp_path, monkeypatch):
+    @contextmanager
+    def connected(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        yield
+
+    monkeypatch.setattr(api, "connected", connected)
+    monkeypatch.setattr(api, "start_driver", lambda spec: pytest.fail("a driver is started"))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(Interrupted, match="interrupted before the run began"):
+        minimize(Waiting(tmp_path, "nothing"), tmp_path / "run")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_interrupt_while_it_prepares_or_chooses_says_how_to_go_on(waiting, tmp_path):
