@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import logging
 import os
 import sys
 import uuid
@@ -21,6 +22,7 @@ from law_ray.driver.cluster import check_request, connected
 from law_ray.driver.detached import start_detached
 from law_ray.driver.serialization import dumps
 from law_ray.errors import InputError, Interrupted, RunError
+from law_ray.methods.registry import METHODS
 from law_ray.optimizer import Optimizer
 from law_ray.runs import backup as backups
 from law_ray.runs import journal
@@ -37,8 +39,12 @@ from law_ray.utils.threads import available_cpus
 if TYPE_CHECKING:
     import pandas as pd
 
+log = logging.getLogger(__name__)
+
 Objective = Callable[..., Any] | str | BlackBox
 
+MANY_ITEMS = 200
+"""Beyond so many items, fitting a model and searching it take minutes (`docs/explanation/limits.md`)."""
 HANDOVER = 5.0
 """Seconds that a resume waits for a process that was killed to let go of the run folder (heuristic)."""
 
@@ -218,6 +224,12 @@ def _spec(
         fixed=constraints.fixed,
         **settings,
     )
+    if n_items > MANY_ITEMS and METHODS[resolved.method].model is not None:
+        log.warning(
+            "%d items: %s is likely to take minutes to choose a batch; local-search takes none",
+            n_items,
+            resolved.method,
+        )
     if resolved.split > 1 and not objective.has_parts:
         raise InputError(f"split is {resolved.split}, but {objective.name} has no parts: leave it out")
     if not isinstance(out, str | os.PathLike | None):

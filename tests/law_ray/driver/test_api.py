@@ -51,6 +51,12 @@ def begun(folder, objective, evals, **more):
     return folder
 
 
+@pytest.mark.parametrize(("n_items", "method", "warns"), [(200, "law-est", 0), (201, "law-est", 1), (201, "random", 0)])
+def test_more_items_than_a_model_is_quick_for_are_warned_of(tmp_path, caplog, n_items, method, warns):
+    api._spec(BlackBox(other), n_items, "auto", tmp_path / "run", method=method)
+    assert caplog.text.count(f"{n_items} items: {method} is likely to take minutes") == warns
+
+
 def test_an_objective_whose_module_is_on_no_node_is_refused_in_one_line(tmp_path, monkeypatch):
     module = types.ModuleType("nowhere_installed")
     exec("def score(permutation): return 0.0", module.__dict__)
