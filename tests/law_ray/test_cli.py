@@ -25,7 +25,7 @@ import pytest
 import ray
 
 import law_ray
-from law_ray.cli import OLD_SPELLINGS, _answer, _text, cli, main
+from law_ray.cli import OLD_SPELLINGS, _answer, _die, _text, cli, main
 from law_ray.driver.api import result_of
 from law_ray.methods.registry import METHODS
 from law_ray.runs import backup
@@ -435,6 +435,12 @@ def test_the_package_is_the_same_command(monkeypatch, capsys):
         runpy.run_module("law_ray", run_name="__main__")
     assert not ended.value.code
     assert capsys.readouterr().out == f"law-ray, version {law_ray.__version__}\n"
+
+
+def test_a_message_is_one_line_that_keeps_the_blanks_of_a_path(capsys):
+    with pytest.raises(SystemExit):
+        _die("no  run\n  is\u2028here\n", 2)
+    assert capsys.readouterr().err == "law-ray: no  run is here\n"
 
 
 def test_list_names_the_objectives_and_the_methods(tmp_path, here):
