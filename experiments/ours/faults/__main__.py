@@ -14,12 +14,24 @@ import pandas as pd
 from experiments import RESULTS
 from experiments.machine import machine
 from experiments.markdown import table
-from experiments.ours.faults import evaluations, folder, misbehaving, nodes, processes, signals, sizes, strangers
+from experiments.ours.faults import (
+    evaluations,
+    folder,
+    misbehaving,
+    nodes,
+    objectives,
+    places,
+    processes,
+    signals,
+    sizes,
+    strangers,
+    tables,
+)
 from experiments.ours.faults.rays import kill
 from experiments.ours.faults.striking import Row
 
 LIMIT = 240  # seconds after which a fault counts as not survived; heuristic
-GROUPS = (evaluations, misbehaving, nodes, processes, signals, sizes, folder, strangers)
+GROUPS = (evaluations, misbehaving, objectives, nodes, processes, signals, sizes, folder, places, tables, strangers)
 SCENES: dict[str, Callable[[], Row]] = {name: scene for group in GROUPS for name, scene in group.SCENES.items()}
 
 

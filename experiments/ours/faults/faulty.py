@@ -1,6 +1,7 @@
 """An objective that fails on demand, and keeps its own log of what was evaluated."""
 
 import ctypes
+import inspect
 import math
 import multiprocessing
 import os
@@ -12,11 +13,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+import ray
 
 from law_ray.runs import journal
 from law_ray.typing import IntArray
@@ -30,8 +33,23 @@ class Unpicklable(Exception):  # noqa: N818 - a user's class
         self.lock = threading.Lock()
 
 
+class Unshowable(Exception):  # noqa: N818 - a user's class
+    """An error that no text can be made of."""
+
+    def __str__(self) -> str:
+        raise self
+
+
 def _raise() -> None:
     raise Unpicklable
+
+
+def _raise_unshowable() -> None:
+    raise Unshowable
+
+
+def _exit_python() -> None:
+    sys.exit("enough")
 
 
 def _segfault() -> None:
@@ -95,6 +113,53 @@ def _pool() -> None:
         assert pool.map(_square, [1, 2]) == [1, 4]
 
 
+def _futures() -> None:
+    for executor in (ThreadPoolExecutor(2), ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))):
+        with executor:
+            assert list(executor.map(_square, [1, 2])) == [1, 4]
+
+
+class Counting:
+    """An actor of the objective's own."""
+
+    def square(self, number: int) -> int:
+        """Return the square."""
+        return _square(number)
+
+
+def _ray() -> None:
+    task: Any = ray.remote(_square)
+    actor: Any = ray.remote(Counting).remote()
+    assert ray.get([task.remote(2), actor.square.remote(3)]) == [4, 9]
+
+
+def _ray_that_hangs() -> None:
+    ray.get(ray.remote(_hang).remote())
+
+
+def _threads() -> None:
+    for daemon in (True, False):
+        threading.Thread(target=_hang, daemon=daemon).start()
+
+
+def _print_bytes() -> None:
+    os.write(1, b"\xff\xfe\x00\n")
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _ignore_signals_and_hang() -> None:
+    _ignore_signals()
+    _hang()
+
+
+def _limit_recursion() -> None:
+    sys.setrecursionlimit(len(inspect.stack()) + 10)  # enough for `Faulty`
+
+
 def _change_folder() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -109,6 +174,7 @@ def _limit_files() -> None:
 
 
 ACTIONS: dict[str, Callable[[], None]] = {
+    "nothing": lambda: None,
     "raise": _raise,
     "segfault": _segfault,
     "kill worker": _kill_worker,
@@ -126,6 +192,16 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "clear environment": os.environ.clear,
     "break numpy": _break_numpy,
     "limit files": _limit_files,
+    "raise unshowable": _raise_unshowable,
+    "exit Python": _exit_python,
+    "futures": _futures,
+    "Ray": _ray,
+    "Ray that hangs": _ray_that_hangs,
+    "threads": _threads,
+    "print bytes": _print_bytes,
+    "ignore signals": _ignore_signals,
+    "ignore signals and hang": _ignore_signals_and_hang,
+    "limit recursion": _limit_recursion,
 }
 """What an evaluation can do wrong, by the name of the flaw."""
 RETURNS = {"NaN": math.nan, "infinity": -math.inf, "string": "low", "shape": np.zeros(3)}
@@ -174,6 +250,7 @@ class Faulty:
                 return False
         with open(self.folder / "met", "a") as met:
             met.write(line + "\n")
+        (self.folder / "process").write_text(str(os.getpid()))
         return True
 
     def _met(self) -> list[str]:
@@ -183,6 +260,10 @@ class Faulty:
     def met(self) -> int:
         """Return how many evaluations met the flaw."""
         return len(self._met())
+
+    def left(self) -> bool:
+        """Return whether the process that last met the flaw goes on."""
+        return psutil.pid_exists(int((self.folder / "process").read_text()))
 
     def met_at(self) -> float | None:
         """Return when an evaluation last met the flaw, or None if none has."""

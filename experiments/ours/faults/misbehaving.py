@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import law_ray
-from experiments.ours.faults.evaluations import flawed
+from experiments.ours.faults.evaluations import allow_memory, flawed
 from experiments.ours.faults.rays import one_node
 from experiments.ours.faults.strangers import checked
 from experiments.ours.faults.striking import OPTIONS, Row
 from law_ray.driver import capture, children
-from law_ray.runs import printed
+from law_ray.runs import journal, printed
 
 
 def goes_on(fault: str, flaw: str) -> Row:
@@ -50,6 +50,26 @@ def children_left() -> Row:
         return checked("evaluations leave processes in sessions of their own", whole, how)
 
 
+def memory_leaked() -> Row:
+    """Return the row of a run each of whose evaluations keeps 20 MB for good, where Ray allows them 1.5 GiB."""
+
+    def leaks(permutation: object) -> float:
+        import sys
+
+        import numpy as np
+
+        sys.modules.setdefault("hoard", []).append(np.ones(2_500_000))  # type: ignore[arg-type]
+        return float(permutation[0])  # type: ignore[index]
+
+    allow_memory(1.5 * 2**30)
+    with tempfile.TemporaryDirectory() as name, one_node():
+        result = law_ray.minimize(leaks, 8, out=Path(name) / "run", evals=300, **OPTIONS)
+        attempts = [record.get("attempts", 1) for record in journal.read(result.out) if record["type"] == "tell"]
+        whole = set(result.history["state"]) == {"told"} and len(attempts) == 300 and max(attempts) > 1
+        how = f"{sum(attempts) - 300} workers end themselves before memory runs out, and are replaced"
+        return checked("evaluations leak 20 MB each, 6 GB in all", whole, how)
+
+
 def much_printed() -> Row:
     """Return the row of a run one of whose evaluations prints 100 MB."""
 
@@ -76,11 +96,22 @@ ODD = {
     "clears-environment": ("clears its environment, once", "clear environment"),
     "breaks-numpy": ("replaces functions of NumPy, once", "break numpy"),
     "limits-files": ("allows its process no more files, once", "limit files"),
+    "limits-recursion": ("sets the limit of the recursion to where it is, once", "limit recursion"),
+    "prints-bytes": ("prints bytes that are no text, once", "print bytes"),
+    "leaves-threads": ("starts threads that never end, once", "threads"),
+    "futures": ("uses concurrent.futures with threads and with spawned processes, once", "futures"),
+    "own-ray": ("uses Ray tasks and actors of its own, once", "Ray"),
+    "ignores-signals": ("ignores SIGTERM, SIGINT and SIGHUP from then on, once", "ignore signals"),
+    "exits-python": ("raises SystemExit", "exit Python"),
+    "unshowable": ("raises an exception whose `__str__` raises", "raise unshowable"),
 }
 """By the name of the scene: the fault, and the flaw of `Faulty`."""
 
 SCENES: dict[str, Callable[[], Row]] = {
     **{name: lambda each=each: goes_on(*each) for name, each in ODD.items()},  # type: ignore[misc]
+    "ignores-and-hangs": lambda: flawed("ignores signals and hangs", "ignore signals and hang", timeout=3.0),
+    "own-ray-hangs": lambda: flawed("a Ray task of its own hangs", "Ray that hangs", timeout=3.0),
+    "leaks": memory_leaked,
     "children": children_left,
     "prints": much_printed,
 }

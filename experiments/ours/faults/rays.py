@@ -4,6 +4,7 @@ import contextlib
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,33 @@ def head(port: int) -> subprocess.Popen[str]:
         except OSError:
             time.sleep(0.2)
     raise RunError(f"no Ray head started on port {port}: is the port in use?")
+
+
+@contextlib.contextmanager
+def memory_of(name: str) -> Iterator[list[int]]:
+    """Yield a list that gets, every half second, the bytes of the largest process below this one.
+
+    Only processes count whose command has the name.
+    """
+    found: list[int] = []
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            sizes = [0]
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    if name in "".join(process.cmdline()[:1]):
+                        sizes.append(process.memory_info().rss)
+            found.append(max(sizes))
+
+    done = threading.Event()
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        yield found
+    finally:
+        done.set()
+        watching.join()
 
 
 def kill(pid: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 import law_ray
@@ -18,7 +19,11 @@ from experiments.ours.faults.evaluations import flawed
 from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.processes import client
 from experiments.ours.faults.rays import one_node
+from experiments.ours.faults.strangers import checked
 from experiments.ours.faults.striking import EVALS, Row, row, strike_when_due
+from law_ray.driver import children
+from law_ray.driver.progress import CHOOSING, PREPARING
+from law_ray.runs import journal
 
 END = 60  # seconds within which all processes of a client that was told to end must have ended; heuristic
 PAUSE = 10  # seconds for which processes are stopped; heuristic: longer than the client waits for an answer
@@ -98,6 +103,64 @@ def _is_called(name: str) -> Callable[[psutil.Process], bool]:
     return is_called
 
 
+class Slow:
+    """An objective that keeps the driver busy: while it prepares, or while it chooses.
+
+    Args:
+        folder: Where it leaves a file `busy`.
+        doing: Of the two, PREPARING or CHOOSING.
+    """
+
+    n_items = 8
+
+    def __init__(self, folder: Path, doing: str) -> None:
+        self.folder, self.doing = folder, doing
+        if doing == PREPARING:
+            self.starts = self._never_ends
+        elif doing == CHOOSING:
+            self.prior_mean = self._never_ends
+
+    def __call__(self, permutation: Any) -> float:
+        """Return the first item."""
+        return float(permutation[0])
+
+    def _never_ends(self, permutations: Any, *_: Any) -> Any:
+        if self.doing == CHOOSING and not (self.folder / "run" / journal.NAME).exists():
+            return np.zeros(len(permutations))  # it is checked before the run begins
+        (self.folder / "busy").touch()
+        time.sleep(10_000)
+
+
+def interrupted_busy(fault: str, doing: str, says: str) -> Row:
+    """Return the row of a run that is interrupted while its driver prepares or chooses, or Ray starts."""
+    code = (
+        "import law_ray\nfrom pathlib import Path\nfrom experiments.ours.faults.signals import Slow\n"
+        "print('begun', flush=True)\n"
+        "try: law_ray.minimize(Slow(Path('.'), {doing!r}), evals=60, n_init=4, batch_size=4, out='run')\n"
+        "except KeyboardInterrupt as error: print(error)"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        command = [sys.executable, "-c", code.format(doing=doing)]
+        environment = os.environ | {"PYTHONPATH": os.getcwd(), children.MARK: name}
+        with subprocess.Popen(command, cwd=name, env=environment, stdout=subprocess.PIPE, text=True) as follower:
+            assert follower.stdout is not None
+            follower.stdout.readline()
+            root, deadline = psutil.Process(follower.pid), time.monotonic() + 2 * END
+            while time.monotonic() < deadline:
+                if (Path(name) / "busy").exists() if doing else any(map(_is_called("gcs_server"), root.children())):
+                    break
+                time.sleep(0.1)
+            begun = time.monotonic()
+            follower.send_signal(signal.SIGINT)
+            said = follower.communicate(timeout=END)[0].strip()
+            seconds = time.monotonic() - begun
+        left = _left([psutil.Process(each) for each in children.marked([name])])
+        whole = said.startswith(says) and "\n" not in said and not left
+        how = f"ends with one line in {seconds:.0f} s, no process is left"
+        how = how if whole else f"left: {left}; {seconds:.0f} s; {said[-200:]}"
+        return checked(fault, whole, how)
+
+
 def two_resumes() -> Row:
     """Return the row of a run that two processes resume at once."""
     with tempfile.TemporaryDirectory() as name:
@@ -126,6 +189,13 @@ SCENES: dict[str, Callable[[], Row]] = {
     "interrupt-twice": lambda: ended("Ctrl-C, twice", [signal.SIGINT] * 2, "continues"),
     "terminate": lambda: ended("the client is told to end (SIGTERM)", [signal.SIGTERM], "continues"),
     "hang-up": lambda: ended("the terminal is closed (SIGHUP)", [signal.SIGHUP], "continues"),
+    "interrupt-start": lambda: interrupted_busy("Ctrl-C while Ray starts", "", "interrupted before the run began"),
+    "interrupt-prepare": lambda: interrupted_busy(
+        "Ctrl-C while the driver prepares", PREPARING, "interrupted before the run began"
+    ),
+    "interrupt-choose": lambda: interrupted_busy(
+        "Ctrl-C while the driver chooses", CHOOSING, "interrupted: every finished evaluation is kept"
+    ),
     "client-stopped": lambda: paused("the client is stopped for 10 s", lambda process: process.ppid() == os.getpid()),
     "driver-stopped": lambda: paused("the driver is stopped for 10 s", _is_called("ray::Driver")),
     "worker-stopped": lambda: paused("a worker is stopped for 10 s", _is_called("ray::_evaluate")),

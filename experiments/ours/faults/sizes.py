@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -9,9 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import law_ray
+from experiments.ours.faults.faulty import Faulty
+from experiments.ours.faults.processes import client
+from experiments.ours.faults.rays import head, kill
 from experiments.ours.faults.strangers import COMMAND, checked
-from experiments.ours.faults.striking import Row
+from experiments.ours.faults.striking import EVALS, Row
 
+CLUSTER_PORT = 7389  # of the head that several runs join
 LIMIT = 120  # seconds of one run; heuristic
 OBJECTIVE = """
 import time
@@ -93,6 +99,54 @@ def from_stdin() -> Row:
     return checked("the program comes from standard input", whole, "as any" if whole else done.stderr[-200:])
 
 
+def one_cluster() -> Row:
+    """Return the row of three runs at once that join one cluster with two CPUs."""
+    with tempfile.TemporaryDirectory() as name:
+        first = head(CLUSTER_PORT)
+        try:
+            homes = [Path(name) / str(k) for k in range(3)]
+            for home in homes:
+                home.mkdir()
+            address = f"'127.0.0.1:{CLUSTER_PORT}'"
+            started = [client(home, address) for home in homes]
+            said = [each.communicate(timeout=LIMIT)[1] for each in started]
+        finally:
+            kill(first.pid)
+        ended = [len(law_ray.load(home / "run").ended) == EVALS for home in homes if (home / "run").exists()]
+        repeated = sum(Faulty(home, 0).repeated() for home in homes)
+        whole = ended == 3 * [True] and not repeated and not any(each.returncode for each in started)
+        how = "all end, and nothing is made twice" if whole else f"{ended}, {repeated}: {' '.join(said)[-200:]}"
+        return checked("three runs at once in one cluster", whole, how)
+
+
+def little_shared_memory() -> Row:
+    """Return the row of a run where /dev/shm has 16 MB, in a mount namespace of its own; needs root."""
+    inside = shlex.quote('mount -t tmpfs -o size=16M tmpfs /dev/shm && exec "$@"')
+    return run(
+        "16 MB of shared memory (/dev/shm)",
+        ["--n-items", "6", "--evals", "24", *RANDOM],
+        "all evaluations",
+        before=f'exec unshare --mount bash -c {inside} bash "$@";',
+    )
+
+
+def from_repl() -> Row:
+    """Return the row of a session of Python in which the objective was typed: no file has its code."""
+    typed = (
+        "import law_ray, tempfile\n"
+        "def cost(permutation):\n    return float(shift + permutation[0])\n\n"
+        "shift = 1\n"
+        "folder = tempfile.mkdtemp() + '/run'\n"
+        "result = law_ray.minimize(cost, 5, evals=24, method='random', out=folder, progress=False)\n"
+        "shift = 2\n"
+        "result = law_ray.resume(folder, cost, evals=28, progress=False)\n"
+        "print(result.evaluations, result.best.value)\n"
+    )
+    done = subprocess.run([sys.executable, "-i", "-q"], input=typed, capture_output=True, text=True, timeout=LIMIT)
+    whole = done.stdout.strip() == "28 1.0" and "Traceback" not in done.stderr
+    return checked("the objective is typed at Python's prompt", whole, "as any" if whole else done.stderr[-200:])
+
+
 def within_a_task() -> Row:
     """Return the row of a run that is started within a Ray task."""
     code = (
@@ -137,6 +191,19 @@ SCENES: dict[str, Callable[[], Row]] = {
     "ray-address": lambda: run(
         "RAY_ADDRESS is rubbish", ["--n-items", "6", "--evals", "24", *RANDOM], "all evaluations", RAY_ADDRESS="a:b:c"
     ),
+    "thousand": lambda: run(
+        "1,000 items, by local search",
+        ["--n-items", "1000", "--evals", "60", "--method", "local-search"],
+        "all evaluations",
+    ),
+    "thousand-auto": lambda: run(
+        "1,000 items, by law-auto, --max-time 40",
+        ["--n-items", "1000", "--evals", "30", "--max-time", "40"],
+        "the time was up",
+    ),
+    "shared-memory": little_shared_memory,
+    "one-cluster": one_cluster,
+    "prompt": from_repl,
     "home": lambda: run("no HOME", ["--n-items", "6", "--evals", "24"], "all evaluations", HOME=""),
     "three": three_at_once,
     "stdin": from_stdin,

@@ -90,7 +90,24 @@ def test_signals_lose_nothing_and_leave_no_process(scene):
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("scene", ["children", "prints", "pool", "forks", "breaks-numpy", "limits-files", "interrupts"])
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "children",
+        "prints",
+        "pool",
+        "forks",
+        "breaks-numpy",
+        "limits-files",
+        "interrupts",
+        "limits-recursion",
+        "futures",
+        "own-ray-hangs",
+        "ignores-and-hangs",
+        "unshowable",
+        "leaks",
+    ],
+)
 def test_objectives_that_misbehave_neither_hang_a_run_nor_leave_anything_behind(scene):
     row = provoked(scene)
     assert (row["survived"], row["lost"]) == (True, 0), row
@@ -101,6 +118,20 @@ def test_objectives_that_misbehave_neither_hang_a_run_nor_leave_anything_behind(
     "scene", ["two-items", "one-ordering", "timeout", "max-time", "files", "home", "stdin", "task"]
 )
 def test_runs_as_small_and_machines_as_poor_as_can_be(scene):
+    row = provoked(scene)
+    assert row["survived"], row
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("scene", ["interrupt-start", "interrupt-prepare", "interrupt-choose"])
+def test_an_interrupt_before_the_first_evaluation_ends_in_one_line(scene):
+    row = provoked(scene)
+    assert row["survived"], row
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("scene", ["returns", "missing", "misnamed", "named", "paths", "clock", "tables", "formulas"])
+def test_odd_values_names_paths_clocks_and_tables_are_taken_or_refused_in_one_line(scene):
     row = provoked(scene)
     assert row["survived"], row
 
