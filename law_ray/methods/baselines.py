@@ -1,20 +1,24 @@
 """Batches without a model: random ones, and neighbours of the best point."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 
 from law_ray.methods.context import BatchContext
+from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import draw_free
 from law_ray.space.permutations import insertion_neighbours, reversal_neighbours, swap_neighbours
 from law_ray.typing import IntArray
 
-Neighbours = Callable[[IntArray], IntArray]
-"""permutations (m, n_items) -> their neighbours (m, n_neighbours, n_items)"""
+Neighbours = Callable[..., IntArray]
+"""(permutations (m, n_items), indices (k,)) -> those of their neighbours (m, k, n_items), as `swap_neighbours`"""
 
 ALL_NEIGHBOURS = (swap_neighbours, insertion_neighbours, reversal_neighbours)
 N_CENTRES = 8
 """Permutations k moves away, drawn at random, whose neighbours represent all that are k + 1 moves away (heuristic)."""
+AT_ONCE = 2_000
+"""Neighbours that are made at once (heuristic). With 1,000 items all of one permutation would take 16 GB."""
 
 
 def random(context: BatchContext, batch_size: int) -> IntArray:
@@ -50,18 +54,62 @@ def local_search(
     n_items = len(incumbent)
     excluded = context.excluded.copy()
     batch: list[IntArray] = []
-    around = incumbent[None]
+    around: IntArray | _Around = incumbent[None]
+    order = np.arange(1)
     for _ in range(n_items):
-        centres = context.rng.choice(around, min(N_CENTRES, len(around)), replace=False)
-        around = np.concatenate([neighbours_of(centres) for neighbours_of in neighbours], axis=1).reshape(-1, n_items)
-        around = context.rng.permutation(around[context.constraints.allows(around)])
-        for permutation in around:
+        centres = context.rng.choice(len(order), min(N_CENTRES, len(order)), replace=False)
+        around = _Around(around[order[centres]], neighbours)
+        order = context.rng.permutation(around.allowed(context.constraints))
+        for permutation in around.each(order):
             if permutation not in excluded:
                 excluded.add(permutation)
                 batch.append(permutation)
             if len(batch) == batch_size:
                 return np.array(batch)
     return completed(np.array(batch, dtype=np.int64).reshape(-1, n_items), context, batch_size)
+
+
+class _Around:
+    """The neighbours of permutations, by index: all of the first permutation, then all of the second, and so on.
+
+    They are made when they are asked for, since there are O(n_items^2) of each permutation.
+    """
+
+    def __init__(self, centres: IntArray, neighbours: tuple[Neighbours, ...]) -> None:
+        self._centres, self._neighbours = centres, neighbours
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        """Where the moves of each type end among those of a permutation."""
+        n_items = self._centres.shape[1]
+        n_pairs = n_items * (n_items - 1) // 2
+        return np.cumsum([(n_items - 1) ** 2 if each is insertion_neighbours else n_pairs for each in self._neighbours])
+
+    def __len__(self) -> int:
+        return len(self._centres) * int(self._ends[-1])
+
+    def __getitem__(self, indices: IntArray) -> IntArray:
+        """Return the (k, n_items) neighbours with these indices."""
+        centres, moves = np.divmod(indices, self._ends[-1])
+        found = self._centres[centres]
+        identity = np.arange(found.shape[1])[None]
+        for neighbours, begin, end in zip(self._neighbours, [0, *self._ends], self._ends, strict=False):
+            rows = np.flatnonzero((begin <= moves) & (moves < end))
+            found[rows] = np.take_along_axis(found[rows], neighbours(identity, moves[rows] - begin)[0], axis=1)
+        return found
+
+    def each(self, indices: IntArray) -> Iterator[IntArray]:
+        """Yield the neighbours with these indices, one after another."""
+        for begin in range(0, len(indices), AT_ONCE):
+            yield from self[indices[begin : begin + AT_ONCE]]
+
+    def allowed(self, constraints: Constraints) -> IntArray:
+        """Return the indices of the neighbours that the constraints allow."""
+        indices = np.arange(len(self))
+        if constraints.empty or not len(indices):
+            return indices
+        parts = np.split(indices, range(AT_ONCE, len(indices), AT_ONCE))
+        return np.concatenate([part[constraints.allows(self[part])] for part in parts])
 
 
 def completed(batch: IntArray, context: BatchContext, batch_size: int) -> IntArray:

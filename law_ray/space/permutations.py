@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 from law_ray.errors import InputError
 from law_ray.typing import IntArray
 
+Which = IntArray | slice
+ALL = slice(None)
+
 
 def validate(permutation: ArrayLike, n_items: int) -> IntArray:
     """Return `permutation` as a new (n_items,) int64 array.
@@ -47,17 +50,18 @@ def enumerate_all(n_items: int) -> IntArray:
     return np.array(list(itertools.permutations(range(n_items))), dtype=np.int64)
 
 
-def swap_neighbours(permutations: IntArray) -> IntArray:
+def swap_neighbours(permutations: IntArray, which: Which = ALL) -> IntArray:
     """Return the neighbours of each permutation under swaps of two positions (paper, Section 4).
 
     Args:
         permutations: (m, n_items).
+        which: The indices of those that are wanted.
 
     Returns:
-        (m, n_items (n_items - 1) / 2, n_items), each neighbour once.
+        (m, n_items (n_items - 1) / 2, n_items), each neighbour once; or those that are wanted.
     """
     n_items = permutations.shape[1]
-    first, second = np.triu_indices(n_items, 1)
+    first, second = (end[which] for end in np.triu_indices(n_items, 1))
     swapped = np.tile(np.arange(n_items), (len(first), 1))
     rows = np.arange(len(first))
     swapped[rows, first] = second
@@ -65,32 +69,34 @@ def swap_neighbours(permutations: IntArray) -> IntArray:
     return permutations[:, swapped]
 
 
-def insertion_neighbours(permutations: IntArray) -> IntArray:
+def insertion_neighbours(permutations: IntArray, which: Which = ALL) -> IntArray:
     """Return the neighbours of each permutation under removing one item and inserting it at another position.
 
     Args:
         permutations: (m, n_items).
+        which: The indices of those that are wanted.
 
     Returns:
-        (m, (n_items - 1)^2, n_items), each neighbour once.
+        (m, (n_items - 1)^2, n_items), each neighbour once; or those that are wanted.
     """
     k = np.arange(permutations.shape[1])
     # Moving an item back by one position equals moving the item before it forward by one: only the latter is listed.
     start, end = np.nonzero((k[:, None] != k) & (k[:, None] != k + 1))
-    start, end = start[:, None], end[:, None]
+    start, end = start[which, None], end[which, None]
     source = k + ((start <= k) & (k < end)) - ((end < k) & (k <= start))
     return permutations[:, np.where(k == end, start, source)]
 
 
-def reversal_neighbours(permutations: IntArray) -> IntArray:
+def reversal_neighbours(permutations: IntArray, which: Which = ALL) -> IntArray:
     """Return the neighbours of each permutation under reversing the items from one position to another, inclusive.
 
     Args:
         permutations: (m, n_items).
+        which: The indices of those that are wanted.
 
     Returns:
-        (m, n_items (n_items - 1) / 2, n_items), each neighbour once.
+        (m, n_items (n_items - 1) / 2, n_items), each neighbour once; or those that are wanted.
     """
     k = np.arange(permutations.shape[1])
-    first, last = (end[:, None] for end in np.triu_indices(len(k), 1))
+    first, last = (end[which, None] for end in np.triu_indices(len(k), 1))
     return permutations[:, np.where((first <= k) & (k <= last), first + last - k, k)]

@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from scipy.stats import chisquare
 
 from law_ray import Optimizer
 from law_ray.errors import UsedUpError
+from law_ray.methods import baselines
 from law_ray.methods.baselines import ALL_NEIGHBOURS, completed
 from law_ray.methods.registry import METHODS
 from law_ray.space.constraints import Constraints
@@ -134,6 +136,29 @@ def test_where_no_neighbour_is_allowed_the_batch_is_random():
     batch = METHODS["local-search-reversal"].choose(context_after([[0, 1, 2, 3]], [1], constraints=between), 1)
     assert tuples(batch) == [(3, 1, 2, 0)]
     assert batch.dtype == np.int64
+
+
+@each_search
+@pytest.mark.parametrize("before", [(), [(0, 1), (4, 2)]])
+def test_neighbours_that_are_made_part_by_part_are_those_that_are_made_at_once(name, before, monkeypatch):
+    monkeypatch.setattr(baselines, "AT_ONCE", 7)
+    constraints = Constraints(6, before)
+    X = constraints.sample(2, np.random.default_rng(4))
+    found = baselines._Around(X, MOVES[name])
+    whole = np.concatenate([neighbours(X) for neighbours in MOVES[name]], axis=1).reshape(-1, 6)
+    allowed = found.allowed(constraints)
+    assert np.array_equal(allowed, np.flatnonzero(constraints.allows(whole)))
+    assert np.array_equal(np.array(list(found.each(allowed[::-1]))), whole[allowed[::-1]])
+
+
+def test_a_thousand_items_take_little_memory():
+    X = sample(1_000, 1, np.random.default_rng(5))
+    tracemalloc.start()
+    batch = METHODS["local-search"].choose(context_after(X, [1]), 3)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(set(tuples(batch))) == 3
+    assert most < 300_000_000
 
 
 @pytest.mark.parametrize("given", [0, 2, 5])
