@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ray
-from ray._common.utils import get_system_memory
-from ray._private.utils import get_used_memory
 
 from law_ray.driver.capture import Capture, path_of
 from law_ray.driver.children import mark_children
@@ -131,7 +129,15 @@ def _memory() -> int:
 
 
 def _memory_left() -> float:
-    """Return the share of this node's memory that can be used before Ray ends processes."""
+    """Return the share of this node's memory that can be used before Ray ends processes, by Ray's own figures.
+
+    They regard the limits of a container. Where this version of Ray does not have them, nothing is said to be short.
+    """
+    try:
+        from ray._common.utils import get_system_memory
+        from ray._private.utils import get_used_memory
+    except ImportError:
+        return math.inf
     used: int = get_used_memory()  # type: ignore[no-untyped-call]
     return float(os.environ.get(THRESHOLD, 0.95)) - used / get_system_memory()
 

@@ -41,8 +41,8 @@ def test_what_a_process_holds_is_in_use():
 
 
 def test_what_is_left_is_counted_up_to_where_ray_ends_processes(monkeypatch):
-    monkeypatch.setattr(worker, "get_used_memory", lambda: 60)
-    monkeypatch.setattr(worker, "get_system_memory", lambda: 80)
+    monkeypatch.setattr("ray._private.utils.get_used_memory", lambda: 60)
+    monkeypatch.setattr("ray._common.utils.get_system_memory", lambda: 80)
     monkeypatch.delenv(worker.THRESHOLD, raising=False)
     assert worker._memory_left() == pytest.approx(0.2)
     monkeypatch.setenv(worker.THRESHOLD, "0.7")
