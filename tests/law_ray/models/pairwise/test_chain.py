@@ -41,7 +41,7 @@ def test_a_record_is_as_short_as_documented(n_items, limit, kind):
 def test_a_chain_of_an_older_journal_is_of_any_kind():
     chain = Chain.start(8, Kind.ANY, np.random.default_rng(0))
     record = chain.to_record()
-    for later in ("kind", "known"):
+    for later in ("kind", "known", "began"):
         del record[later]
     assert Chain.from_record(record) == chain
 
@@ -54,3 +54,11 @@ def test_the_low_rank_of_a_scaled_prior_is_scaled(kind):
     # what has the prior variance w is c times what has w / c^2
     of_products = np.array(kind.places) != 0
     np.testing.assert_allclose(prior.scaled(3.0).widths, prior.widths * np.where(of_products, 3.0, 9.0))
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_columns_of_a_new_chain_are_a_draw_of_their_prior(kind):
+    for signs in (kind.places, kind.items):
+        prior = LowRank.start(2000, signs, False, np.random.default_rng(0))
+        np.testing.assert_allclose((prior.columns**2).mean(axis=0), prior.widths, rtol=5 * np.sqrt(2 / 2000))
+        assert prior.columns.shape == (2000, len(signs))

@@ -50,6 +50,9 @@ def test_the_selection_and_its_random_numbers_do_not_depend_on_the_chains(two_fi
     X, y, first, _ = two_fits
     alone = selection.fit(X[:30], y[:30], np.random.default_rng([0, 30]))
     assert alone == first.selection
+    second = fitted(X, y, [38], first=first)
+    assert second.selection == selection.fit(X, y, np.random.default_rng([0, 38]), alone)
+    assert second.selection.prediction_errors != (0.0, 0.0)
 
 
 def test_prediction_errors_are_those_of_both_models_before_they_learn_the_values(two_fits):
@@ -90,8 +93,12 @@ def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predi
     learned = fit_pairwise.learned(h, X[:30], y[:30])
     np.testing.assert_array_equal(learned.items, [draw.items for draw in draws])
     pairs = np.array([np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[30:]])
-    error, _ = fit_pairwise._latest_errors(X, y, h, None, np.arange(len(y)))
-    assert error == pytest.approx(np.mean((pairs - Standardization.of(y[:30])(y[30:])) ** 2), rel=1e-6)
+    error, of_chains = fit_pairwise._latest_errors(X, y, h, None, np.arange(len(y)))
+    z = Standardization.of(y[:30])(y[30:])
+    assert error == pytest.approx(np.mean((pairs - z) ** 2), rel=1e-6)
+    for c, d in zip((0, 2, 4), draws, strict=True):
+        alone = np.array([value(d.items, d.places, d.constant, x) for x in X[30:]])
+        assert of_chains[c] == pytest.approx(np.mean((alone - z) ** 2), rel=1e-6)
 
 
 @pytest.mark.slow
@@ -258,10 +265,22 @@ def test_a_chain_makes_its_first_sweeps_in_any_case(two_fits, costly, monkeypatc
     monkeypatch.setattr(selection, "_outgrown", lambda *arguments: False)
     chains = [replace(chain, began=40) for chain in two_fits[-1].chains]
     chains[1], chains[2] = replace(chains[1], sweeps=N_ANNEALED - 1), replace(chains[2], sweeps=3)
+    chains[3] = replace(chains[3], sweeps=N_ANNEALED)
     errors = (0.1, 0.2, *(6 * [0.1]))
     earlier = replace(two_fits[-1], chains=tuple(chains), chain_errors=errors, prediction_errors=(1.0, 2.0))
     _, made = sweeps_made(earlier, X, y, 40)
     assert made == [0, USUAL_SWEEPS, N_ANNEALED - 3, 0, 0, 0, 0, 0]
+
+
+def test_a_chain_that_knows_a_matrix_makes_as_many_sweeps_as_are_kept_unless_they_cost_too_much(two_fits):
+    h = replace(two_fits[-1], chain_errors=len(KINDS) * (0.1,), prediction_errors=(2.0, 1.0))
+    made = []
+    for n in (350, 600, 1600):
+        data = gibbs.Data(*(2 * [np.zeros((n, 100), dtype=int)]), np.zeros(n), np.zeros(n))
+        made.append(fit_pairwise._n_sweeps_of(h, KINDS.index(Kind.TEMPLATE), data, False))
+    assert made[0] == N_KEPT_KNOWN > made[1] > made[2] == MIN_SWEEPS
+    work = fit_pairwise.sweep_work(600, 100)
+    assert made[1] * work <= 2e11 < (made[1] + 1) * work
 
 
 def test_cheap_chains_do_not_rest(two_fits, monkeypatch):

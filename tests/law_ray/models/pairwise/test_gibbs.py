@@ -153,6 +153,23 @@ def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_v
         assert ks_2samp(first, second).pvalue > 1e-4
 
 
+def test_a_draw_goes_through_values_that_have_hardly_any_noise():
+    """Of values fewer than pairs, whatever the scales of both matrices; so F and D belong together."""
+    given, _ = data(8, 20)
+    for kind in Kind:
+        chain = replace(some_chain(8, kind=kind), noise=1e-10)
+        _, draw = gibbs.sweep(replace(chain, places=3.0 * chain.places), given, np.random.default_rng(1))
+        predicted = [value(draw.items, draw.places, draw.constant, x) for x in given.X]
+        np.testing.assert_allclose(predicted, given.z, atol=1e-3)
+
+
+def test_local_scales_stay_between_their_limits():
+    squares = np.repeat([0.0, 1e30], 50)
+    scales = gibbs._draw_scales(np.repeat([1e-6, 1e6], 50), squares, np.random.default_rng(0))
+    assert np.all(scales[50:] == 1e6)
+    assert scales[:50].min() == 1e-6
+
+
 @pytest.mark.parametrize("kind", [Kind.TEMPLATE, Kind.SPARSE_TEMPLATE])
 def test_a_chain_that_knows_the_distances_keeps_them_and_may_have_them_for_the_items(kind):
     given, _ = data(8, 40)

@@ -13,6 +13,7 @@ def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
     h = two_fits[-1]
     record = json.loads(json.dumps(h.to_record()))
     assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "deviation", "pairwise"]
+    assert list(record["pairwise"]) == ["chains", "prediction_errors", "chain_errors", "n"]
     assert PairwiseHyperparameters.from_record(record) == h
 
 

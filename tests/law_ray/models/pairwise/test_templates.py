@@ -75,7 +75,7 @@ def test_shapes_that_are_no_grids_are_found(name):
     rng = np.random.default_rng(0)
     X, D = sample(12, 60, rng), others(12)[name]
     found = best(X, values_of(D, X, rng))
-    assert (found.name, found.of_items) == (name, False)
+    assert (found.name, found.of_items, found.penalty) == (name, False, 0.0)
     np.testing.assert_allclose(found.entries, entries_of(D))
 
 
@@ -114,6 +114,21 @@ def test_climbs_only_improve_and_end_where_no_move_does():
     end = templates._climbed(start)
     assert end.evidence > start.evidence
     assert all(side.judged(move(end.grid)).evidence <= end.evidence for move in end.grid.moves())
+
+
+def test_a_climb_ends_where_all_grids_are_as_good():
+    """As those of one value are."""
+    tried = []
+
+    class Side:
+        def judged(self, grid):
+            tried.append(grid)
+            assert len(tried) < 1000
+            return templates._Judged(0.0, grid, self)
+
+    start = templates._Judged(0.0, Grid((2, 6), (4,)), Side())
+    assert templates._climbed(start) is start
+    assert 0 < len(tried) <= len(list(start.grid.moves()))
 
 
 def test_a_template_found_earlier_stays_where_none_is_better(monkeypatch):
@@ -166,14 +181,14 @@ def test_the_best_is_of_largest_evidence_with_an_unknown_constant(monkeypatch):
 
 
 def test_with_many_items_there_are_full_grids_alone(monkeypatch):
-    asked = []
+    asked, climbs = [], []
     monkeypatch.setattr(templates, "grids_with_gaps", lambda n: asked.append(n) or iter(()))
+    monkeypatch.setattr(templates, "_climbed", lambda judged: climbs.append(judged.grid.n_cells) or judged)
     for n_items in (MAX_WITH_GAPS, MAX_WITH_GAPS + 1):
         rng = np.random.default_rng(0)
         best(sample(n_items, 5, rng), rng.normal(size=5))
     assert asked == [MAX_WITH_GAPS]
-    monkeypatch.setattr(templates, "_climbed", None)  # it is not called then
-    best(sample(MAX_WITH_GAPS + 1, 5, rng), rng.normal(size=5))
+    assert climbs == N_CLIMBS * [MAX_WITH_GAPS]
 
 
 def test_the_search_climbs_from_different_shapes(monkeypatch):
