@@ -83,3 +83,17 @@ def test_the_largest_density_of_all_starts_is_found_within_the_bounds():
     assert maximised(density, 1, wide, starts) == pytest.approx([2.0], abs=1e-3)
     assert maximised(density, 1, narrow, starts[:2]) == pytest.approx([1.5])
     assert maximised(density, 1, wide, starts[:1]) == pytest.approx([-1.0], abs=1e-2)
+
+
+def test_from_each_start_no_more_steps_are_made_than_it_allows():
+    """On Rosenbrock's curved ridge, which takes L-BFGS some forty of them."""
+
+    def density(x):
+        across, along = x[1] - x[0] ** 2, 1.0 - x[0]
+        return -100.0 * across**2 - along**2, np.array([400.0 * x[0] * across + 2.0 * along, -200.0 * across]), 0.0
+
+    start, bounds = np.array([-1.2, 1.0]), np.array([[-5.0, 5.0], [-5.0, 5.0]])
+    reached = [density(maximised(density, 1, bounds, [(start, steps)]))[0] for steps in (1, 5, 20, 100)]
+    assert reached == sorted(reached)
+    assert density(start)[0] < reached[0] < reached[1] < reached[2] < -1e-3 < reached[3]
+    np.testing.assert_allclose(maximised(density, 1, bounds, [(start, 100)]), 1.0, atol=1e-2)

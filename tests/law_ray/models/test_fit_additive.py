@@ -83,10 +83,35 @@ def test_packing_and_unpacking_leave_hyperparameters_as_they_are():
     X, y, known_noise = DATA
     evidence = AdditiveEvidence(X, y, known_noise)
     hyperparameters = AdditiveHyperparameters(some_components(np.random.default_rng(0)), 0.03, 0.0)
-    again = evidence.unpack(evidence.pack(hyperparameters))
+    packed = evidence.pack(hyperparameters)
+    in_order = [number for name in COMPONENTS for number in hyperparameters.components[name]]
+    np.testing.assert_allclose(np.exp(packed), [*in_order, 0.03], rtol=1e-12)
+    again = evidence.unpack(packed)
     for name, parameters in hyperparameters.components.items():
         assert again.components[name] == pytest.approx(parameters, rel=1e-12)
     assert again.noise == pytest.approx(0.03, rel=1e-12)
+
+
+def test_the_noise_of_a_fit_is_not_less_than_the_least():
+    evidence = AdditiveEvidence(*DATA)
+    noiseless = AdditiveHyperparameters(some_components(np.random.default_rng(0)), 1e-12, 0.0)
+    assert evidence.unpack(evidence.pack(noiseless)).noise == pytest.approx(1e-5, rel=1e-9)
+    X, _, _ = DATA
+    assert fit(X, X[:, 0].astype(float), np.random.default_rng(0), noiseless).noise >= 1e-5 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("n_items", [2, 7, 100, 300])
+def test_a_fresh_fit_starts_within_the_bounds(n_items, monkeypatch):
+    starts = []
+
+    def spy(density, n, bounds, given):
+        starts.extend((bounds, start) for start, _ in given)
+        return given[0][0]
+
+    monkeypatch.setattr(fit_additive, "maximised", spy)
+    fit(sample(n_items, 3, np.random.default_rng(0)), np.arange(3.0), np.random.default_rng(0))
+    ((bounds, start),) = starts
+    assert np.all((bounds[:, 0] < start) & (start < bounds[:, 1]))
 
 
 def test_hyperparameters_survive_json_exactly():

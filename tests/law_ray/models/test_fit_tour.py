@@ -101,6 +101,7 @@ def test_steps_are_fewer_the_more_they_cost(monkeypatch):
 
     def spy(density, n, bounds, starts):
         made.append([steps for _, steps in starts])
+        assert all(np.all((bounds[:, 0] < start) & (start < bounds[:, 1])) for start, _ in starts)
         return starts[0][0]
 
     monkeypatch.setattr(fit_tour, "maximised", spy)

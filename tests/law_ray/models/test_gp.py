@@ -122,13 +122,15 @@ def test_a_value_with_a_large_standard_error_has_no_influence(data):
     np.testing.assert_allclose(found_variance, np.diag(covariance), atol=1e-9)
 
 
-def test_variance_is_positive_at_noiseless_data():
+@pytest.mark.parametrize("signal_variance", [2.0, 2e-8])
+def test_variance_is_positive_at_noiseless_data(signal_variance):
     X = np.array(list(itertools.permutations(range(5))))
-    process = GaussianProcess(X, assignment_values(X), DistanceHyperparameters(0.3, 2.0, 1e-16, 0.0))
+    h = DistanceHyperparameters(0.3, signal_variance, 5e-17 * signal_variance, 0.0)
+    process = GaussianProcess(X, assignment_values(X), h)
     assert np.any(np.diag(process.posterior(X, X)) < 0)  # by rounding
     _, variance = process.predict(X)
     assert np.all(variance > 0)
-    assert np.all(variance < 1e-9)
+    assert np.all(variance < 1e-9 * signal_variance)
 
 
 @pytest.mark.parametrize("count", [1, 2, 10])

@@ -52,7 +52,10 @@ def test_the_weight_is_that_of_generalised_least_squares(n):
     basis = np.column_stack([np.ones(n), proxy(X)])
     precision = np.linalg.inv(A)
     expected = np.linalg.solve(basis.T @ precision @ basis, basis.T @ precision @ y)[1]
-    assert prior_mean.fit(proxy, X, y, process.decorrelate).weight == pytest.approx(expected, rel=1e-9)
+    found = prior_mean.fit(proxy, X, y, process.decorrelate)
+    assert found.weight == pytest.approx(expected, rel=1e-9)
+    assert found.centre == pytest.approx(proxy(X).mean(), rel=1e-12)
+    assert found(X).mean() == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_proxy_counts_only_if_it_raises_the_likelihood_by_schwarzs_criterion():
@@ -219,7 +222,7 @@ def test_the_space_can_be_used_up_with_a_proxy(model):
     [
         (lambda p: p.sum(), r"the shape \(\) for 2 permutations: return one finite number for each"),
         (lambda p: np.zeros((len(p), 1)), r"the shape \(2, 1\)"),
-        (lambda p: np.full(len(p), np.nan), "values that are not finite"),
+        (lambda p: np.full(len(p), np.nan), "returned values that are not finite for 2"),
         (lambda p: p["a"], "the prior mean failed (IndexError"),
     ],
 )

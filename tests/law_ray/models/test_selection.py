@@ -116,10 +116,10 @@ def test_hyperparameters_are_fitted_again_when_values_or_their_deviation_have_gr
     earlier = dataclasses.replace(both((0.5, 1.5)), tour=tour, n=n - 1, n_fitted=100, deviation=1.0)
     monkeypatch.setattr(selection, "latest_errors", lambda *arguments: (1.0, 2.0))
     fits = []
-    monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append("additive") or earlier.additive)
-    monkeypatch.setattr(fit_tour, "fit", lambda *arguments: fits.append("tour") or earlier.tour)
+    monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append(arguments[3]) or earlier.additive)
+    monkeypatch.setattr(fit_tour, "fit", lambda *arguments: fits.append(arguments[3]) or earlier.tour)
     h = selection.fit(X, y, rng, earlier)
-    assert fits == (["additive", "tour"] if is_fitted else [])
+    assert fits == ([earlier.additive, earlier.tour] if is_fitted else [])  # each goes on from its previous fit
     assert (h.n, h.n_fitted, h.is_new) == (n, n if is_fitted else 100, is_fitted)
     assert h.deviation == (pytest.approx(deviation, rel=0.01) if is_fitted else 1.0)
     assert h.prediction_errors != earlier.prediction_errors  # they are always brought up to date

@@ -24,6 +24,9 @@ def test_constant_values_are_standardized_with_scale_one(constant, count):
     assert standardize.scale == 1.0
     np.testing.assert_allclose(standardize(np.full(count, constant)), 0.0, atol=1e-12)
     assert standardize.location * standardize.unit == pytest.approx(constant)
+    unit = abs(constant) or 1.0  # zeros say nothing of a unit
+    assert standardize(constant + 3.0 * unit) == pytest.approx(3.0)
+    assert standardize.difference(3.0 * unit) == pytest.approx(3.0)
 
 
 def test_small_differences_between_large_values_are_no_rounding_errors():
