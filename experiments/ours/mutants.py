@@ -79,7 +79,8 @@ none of them notices survives. Functions with decorators, such as compiled loops
 Regenerate the rows with `python tools/mutants.py core --out experiments/results/mutants.csv`, which takes hours, and
 the page with `python -m experiments.ours.mutants`.
 
-Of some packages a part was judged, a fifth: the mutants whose number in their function ends in 1 or 6 (`--ending 1 6`).
+Of the models a fifth was judged, the mutants whose number in their function ends in 1 or 6 (`--ending 1 6`), of the
+regret a tenth, those that end in 1.
 
 A survivor whose change was looked at has a verdict: `equivalent` if no caller can see it; `noticed by` the test that
 was added since; or why there is no test.
