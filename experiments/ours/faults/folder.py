@@ -1,6 +1,7 @@
-"""Faults of the run folder: it is deleted or moved while a run goes on, and its journal is damaged between two runs."""
+"""Faults of the run folder: it is taken away while a run goes on, and its journal is damaged between two runs."""
 
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -16,13 +17,20 @@ from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
 
 
-def taken_away(fault: str, take_away: Callable[[Path], Path], says: str) -> Row:
-    """Return the row of a run whose folder disappears; the run ends with the reason, and is resumed.
+def leave(folder: Path) -> None:
+    """Leave the folder as it is."""
+
+
+def taken_away(
+    fault: str, take_away: Callable[[Path], Path], says: str, give_back: Callable[[Path], None] = leave
+) -> Row:
+    """Return the row of a run that can no longer write to its folder; it ends with the reason, and is resumed.
 
     Args:
         fault: In words.
         take_away: Does it, and returns where the run is to be resumed.
         says: What the error of the run has to say.
+        give_back: What is done before the run is resumed.
     """
     with tempfile.TemporaryDirectory() as name, one_node():
         folder = Path(name) / "run"
@@ -36,6 +44,8 @@ def taken_away(fault: str, take_away: Callable[[Path], Path], says: str) -> Row:
             reason = "it did not end"
         except RunError as error:
             reason = str(error)
+        finally:
+            give_back(folder)
         result = law_ray.resume(found[0], objective, progress=False)
         whole = says in reason and len(result.history) == EVALS
         how = "ends with the reason; resumed" if says in reason else reason[:100]
@@ -51,6 +61,17 @@ def delete(folder: Path) -> Path:
 def move(folder: Path) -> Path:
     """Move the run folder."""
     return folder.rename(folder.with_name("moved"))
+
+
+def make_read_only(folder: Path) -> Path:
+    """Make the journal immutable, which root can do."""
+    subprocess.run(["chattr", "+i", str(folder / journal.NAME)], check=True)
+    return folder
+
+
+def make_writable(folder: Path) -> None:
+    """Make the journal mutable again."""
+    subprocess.run(["chattr", "-i", str(folder / journal.NAME)], check=True)
 
 
 def damaged(fault: str, damage: Callable[[list[bytes]], list[bytes]]) -> Row:
@@ -100,6 +121,9 @@ def cut(lines: list[bytes]) -> list[bytes]:
 SCENES: dict[str, Callable[[], Row]] = {
     "deleted": lambda: taken_away("the run folder is deleted", delete, "was deleted while the run went on"),
     "moved": lambda: taken_away("the run folder is moved", move, "was moved or replaced while the run went on"),
+    "read-only": lambda: taken_away(
+        "the journal is made read-only (chattr +i)", make_read_only, "cannot be written", make_writable
+    ),
     "byte": lambda: damaged("a value in the journal is changed", flip),
     "cut": lambda: damaged("1,000 bytes in the middle of the journal are lost", cut),
     "doubled": lambda: damaged("a line of the journal is doubled", lambda lines: [*lines[:30], *lines[29:]]),

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +16,7 @@ from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.rays import one_node
 from experiments.ours.faults.sizes import LIMIT, OBJECTIVE
 from experiments.ours.faults.strangers import COMMAND, checked
-from experiments.ours.faults.striking import EVALS, OPTIONS, Row, row, strike_when_due, struck
-from law_ray.errors import RunError
+from experiments.ours.faults.striking import EVALS, OPTIONS, Row, struck
 from law_ray.runs import journal
 
 PATHS = {
@@ -105,31 +103,6 @@ def forbidden() -> Row:
     return checked(fault, not wrong, " ".join(wrong)[:300] or "refused, each in one line")
 
 
-def read_only() -> Row:
-    """Return the row of a run whose journal is made immutable, as root can; it ends with the reason, and is resumed."""
-    with tempfile.TemporaryDirectory() as name, one_node():
-        folder = Path(name) / "run"
-        objective = Faulty(Path(name), 0.2)
-        at_strike: dict[str, Any] = {}
-
-        def change(flag: str) -> None:
-            subprocess.run(["chattr", flag, str(folder / journal.NAME)], check=True)
-
-        strike = (folder, lambda: change("+i"), at_strike)
-        threading.Thread(target=strike_when_due, args=strike, daemon=True).start()
-        try:
-            law_ray.minimize(objective, evals=EVALS, out=folder, **OPTIONS)
-            reason = "it did not end"
-        except RunError as error:
-            reason = str(error)
-        finally:
-            change("-i")
-        result = law_ray.resume(folder, objective, progress=False)
-        whole = "cannot be written" in reason and len(result.history) == EVALS
-        how = "ends with the reason; resumed" if whole else reason[:200]
-        return row("the journal is made read-only (chattr +i)", objective, folder, at_strike, whole, how)
-
-
 class SetBack(Faulty):
     """The clock of the driver's process goes back by a day, once an evaluation has met the flaw.
 
@@ -162,6 +135,5 @@ SCENES: dict[str, Callable[[], Row]] = {
     "paths": odd_paths,
     "path-typed": odd_path_typed,
     "forbidden": forbidden,
-    "read-only": read_only,
     "clock": set_back,
 }
