@@ -97,4 +97,4 @@ def probabilities_of_the_least(values: FloatArray, errors: FloatArray) -> FloatA
     density = -0.5 * (8 * z) ** 2 - np.log(np.sqrt(2 * np.pi) / 8)
     own = np.arange(len(values))
     chances = np.exp(density + log_above.sum(axis=2) - log_above[own, :, own]) @ weights
-    return chances / chances.sum() if len(chances) else chances
+    return chances / chances.sum()

@@ -207,18 +207,17 @@ def test_a_resumed_run_knows_how_long_the_last_choices_took(tmp_path):
 def test_the_journal_says_how_an_evaluation_was_made(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, reevaluations=9))
     told, failed, *others = run.ask(5)
-    run.enter(told.id, Outcome(1.0, 0.5, worker="a-12ab/7"))
+    run.enter(told.id, Outcome(1.0, 0.5, 3.0, worker="a-12ab/7"))
     run.enter(failed.id, Outcome(reason="broken", traceback="Traceback\nbroken", worker="b-34cd/8", attempts=2))
     for trial in others:
         run.enter(trial.id, Outcome(1.0, 0.5))
     (again, _), *_ = run.ask_again()
-    run.enter_again(again.id, Outcome(reason="lost", worker="c-56ef/9", attempts=3))
-    made = [
-        {name: record[name] for name in ("worker", "attempts", "traceback") if name in record}
-        for record in journal.read(tmp_path / "run")
-        if record["type"] in ("tell", "fail", "tell again")
-    ]
-    assert made == [
+    run.enter_again(again.id, Outcome(seconds=4.0, reason="lost", worker="c-56ef/9", attempts=3))
+    records = [each for each in journal.read(tmp_path / "run") if each["type"] in ("tell", "fail", "tell again")]
+    assert [record["seconds"] for record in records] == [3.0, None, *(None for _ in others), 4.0]
+    assert [
+        {name: record[name] for name in ("worker", "attempts", "traceback") if name in record} for record in records
+    ] == [
         {"worker": "a-12ab/7"},
         {"worker": "b-34cd/8", "attempts": 2, "traceback": "Traceback\nbroken"},
         *({} for _ in others),
@@ -289,6 +288,13 @@ def test_a_run_ends_when_the_space_is_used_up(tmp_path):
     run = ActiveRun.start(tmp_path / "run", settings, OBJECTIVE, key=lambda permutation: int(permutation[0]))
     assert work(run) == "nothing new was left to evaluate"
     assert sorted(trial.permutation[0] for trial in run.optimizer.trials) == list(range(12))
+
+
+def test_a_resumed_run_has_the_key_and_the_prior_mean_that_it_is_given(tmp_path):
+    started(tmp_path / "run").journal.close()
+    given = (lambda permutation: int(permutation[0])), (lambda permutations: permutations[:, 0].astype(float))
+    run = ActiveRun.resume(tmp_path / "run", None, *given)
+    assert (run.optimizer.key(np.arange(8)[::-1]), run.optimizer.proxy) == (7, given[1])
 
 
 def test_a_small_space_is_evaluated_whole_however_many_evaluations_are_allowed(tmp_path):
@@ -394,6 +400,9 @@ def test_a_round_gets_no_more_points_than_it_lacks_however_many_slots_are_free(t
     assert [trial.round for trial in run.refill(4)] == [1]  # its fourth and last
     assert [trial.round for trial in run.refill(4)] == [2]
     assert run.refill(4) == []
+    for trial in run.pending[:2]:
+        run.enter(trial.id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(4)] == [2, 2]  # it lacks three
 
 
 def test_a_run_can_be_extended_more_than_once_and_a_resume_without_a_budget_keeps_it(tmp_path):

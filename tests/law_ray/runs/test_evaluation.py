@@ -1,13 +1,23 @@
 import contextlib
 import math
 import sys
+import time
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from law_ray.runs.evaluation import MAX_REASON, MAX_TRACEBACK, Outcome, Part, combine, evaluate, generator_name
+from law_ray.runs.evaluation import (
+    MAX_REASON,
+    MAX_TRACEBACK,
+    Outcome,
+    Part,
+    combine,
+    evaluate,
+    evaluate_part,
+    generator_name,
+)
 
 PERMUTATION = np.array([2, 0, 1])
 
@@ -158,8 +168,32 @@ def test_the_traceback_begins_with_the_users_code_and_has_the_causes():
     assert "evaluation.py" not in text.replace("test_evaluation.py", "")  # no frame of ours
 
 
-def test_an_error_raised_in_no_code_of_the_user_has_a_traceback_too():
-    assert traceback_from(math.sqrt).splitlines()[-1].startswith("TypeError")
+def test_an_error_raised_in_no_code_of_the_user_has_a_traceback_and_a_reason_without_a_place():
+    with pytest.raises(TypeError) as raised:
+        math.sqrt(PERMUTATION)
+    assert traceback_from(math.sqrt).splitlines()[-1] == f"TypeError: {raised.value}"
+    assert evaluate(math.sqrt, PERMUTATION, np.random.default_rng(0)).reason == f"TypeError: {raised.value}"
+
+
+def test_what_a_library_does_before_it_calls_the_users_code_is_left_out_of_the_traceback():
+    @contextlib.contextmanager
+    def warm():
+        yield
+
+    @warm()  # contextlib calls the function
+    def raises(permutation):
+        looked_up("machine 3")
+
+    frames = [line for line in traceback_from(raises).splitlines() if line.startswith("  File")]
+    assert [line.rsplit(" in ")[-1] for line in frames] == ["raises", "looked_up"]
+
+
+def test_what_failed_has_taken_time_too():
+    def waits(permutation):
+        time.sleep(0.02)
+        raise OSError
+
+    assert 0.02 <= evaluate(waits, PERMUTATION, np.random.default_rng(0)).seconds < 20
 
 
 def test_a_long_traceback_keeps_its_beginning_and_its_end():
@@ -170,6 +204,17 @@ def test_a_long_traceback_keeps_its_beginning_and_its_end():
     assert len(text) == MAX_TRACEBACK
     assert text.startswith("Traceback (most recent call last):\n")
     assert text.endswith("x the end")
+
+
+def test_a_traceback_of_just_the_length_that_is_kept_is_whole():
+    def raises(permutation):
+        raise ValueError("x" * length)
+
+    length = 0
+    length = MAX_TRACEBACK - len(traceback_from(raises) + ": ")
+    text = traceback_from(raises)
+    assert len(text) == MAX_TRACEBACK
+    assert text.endswith("ValueError: " + "x" * length)
 
 
 def test_an_error_that_cannot_be_printed_fails_alone():
@@ -196,6 +241,17 @@ class Halves:
 
     def combine(self, values):
         return sum(values) if not self.flawed else looked_up("sum")
+
+
+def test_a_part_is_evaluated_as_the_whole_would_be():
+    class Split:
+        def split(self, n_parts):
+            return [lambda permutation, rng, i=i: (i, n_parts, permutation.tolist(), rng.random()) for i in range(3)]
+
+    part = evaluate_part(Split(), 1, 3, PERMUTATION, np.random.default_rng(5))
+    assert part.value == (1, 3, [2, 0, 1], np.random.default_rng(5).random())
+    assert part.reason == ""
+    assert evaluate_part(Split(), 3, 3, PERMUTATION, np.random.default_rng(5)).reason.startswith("IndexError: list ")
 
 
 def test_parts_are_of_the_slowest_worker_and_their_prints_are_put_together():

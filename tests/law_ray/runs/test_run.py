@@ -20,6 +20,7 @@ from law_ray.runs.evaluation import Outcome
 from law_ray.runs.reevaluation import Repeat
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
+from objectives import load
 from tests.law_ray.runs.working import OBJECTIVE, comparable, displacement, started, work
 
 FIRST_VERSION = Path(__file__).parent / "data" / "journal-v1"
@@ -257,6 +258,9 @@ def test_the_page_and_figures_for_papers_go_where_they_are_wanted(tmp_path):
         assert imread(tmp_path / name).std() > 0.01
     assert read.write_page() == tmp_path / "run" / "report.html"
     assert read.write_page(tmp_path / "page.html", displacement).stat().st_size > 100_000
+    for objective, tour in ((None, False), ("tsp:plane8", True), (load("tsp:plane8"), True)):
+        page = read.write_page(tmp_path / "page.html", objective).read_text(encoding="utf-8")
+        assert ('id="picture"' in page) == tour
 
 
 def test_plots_are_figures_of_plotly(tmp_path):
@@ -357,5 +361,5 @@ def test_a_noisy_run_is_complete_when_the_winner_is_clear_or_the_repeats_are_use
     assert replayed(*clear, end).is_complete(4)
     repeat = {"type": "ask again", "time": 104.0, "repeats": [[0, 1]]}
     assert not replayed(*clear, repeat, end).is_complete(4)
-    none_left = Run.replayed(Path("run"), [header(rescore=0), *close, end])
-    assert none_left.is_complete(4)
+    for left, complete in ((0, True), (1, False)):
+        assert Run.replayed(Path("run"), [header(rescore=left), *close, end]).is_complete(4) == complete

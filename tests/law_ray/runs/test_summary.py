@@ -1,5 +1,7 @@
 """What `repr` and notebooks show of runs and results."""
 
+import dataclasses
+
 import law_ray
 from law_ray.driver.api import result_of
 from law_ray.runs.active import ActiveRun
@@ -48,6 +50,12 @@ def test_a_run_with_exact_values_says_where_it_stands(tmp_path):
         "chosen by": "random, seed 7",
         "folder": str(tmp_path / "run"),
     }
+
+
+def test_a_run_that_looks_for_the_largest_value_says_so(tmp_path):
+    run, _ = made(tmp_path / "run", [Outcome(3.5), Outcome(1.25)], dataclasses.replace(SETTINGS, maximize=True))
+    assert repr(run).splitlines()[0] == "Run of jobs, maximised, 3 items"
+    assert facts(repr(run))["best value"] == "3.5"
 
 
 def test_a_run_without_a_value_or_without_names_has_a_repr_too(tmp_path):
