@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,9 @@ from law_ray.runs.run import Run
 from law_ray.runs.summary import about_winner
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
 from law_ray.utils.showing import shell_word
+
+if TYPE_CHECKING:
+    from law_ray.driver.api import Result
 
 OLD_SPELLINGS = {
     "init": "n-init",
@@ -222,7 +225,7 @@ def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:
         yield drawn
 
 
-def _with_page(result: law_ray.Result, black_box: BlackBox) -> dict[str, Any]:
+def _with_page(result: "Result", black_box: BlackBox) -> dict[str, Any]:
     """Return the answer, after the page of the run has been written."""
     from law_ray.runs.report import page
 
@@ -252,7 +255,7 @@ def _key_value(option: str) -> tuple[str, str]:
     return key, value
 
 
-def _check_backup(result: law_ray.Result) -> None:
+def _check_backup(result: "Result") -> None:
     if result.backup_error:
         raise RunError(f"the run ended, but its backup is behind: {result.backup_error}")
 
@@ -282,7 +285,7 @@ def _logging(verbose: int) -> Iterator[None]:
         logger.propagate = before[1]
 
 
-def _answer(result: law_ray.Result, finished: Run, objective: BlackBox) -> dict[str, Any]:
+def _answer(result: "Result", finished: Run, objective: BlackBox) -> dict[str, Any]:
     """Return all that a run found, ready for JSON. Times are in seconds; rounds do not count the initial design."""
     found = {
         "objective": finished.objective["name"],

@@ -437,6 +437,30 @@ def test_the_package_is_the_same_command(monkeypatch, capsys):
     assert capsys.readouterr().out == f"law-ray, version {law_ray.__version__}\n"
 
 
+def test_the_command_line_imports_ray_only_when_it_needs_it():
+    code = "import sys, law_ray.__main__; print(*(name for name in ('ray', 'pgmpy', 'torch') if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_an_interrupt_while_python_imports_ends_the_command_without_a_traceback(ignored):
+    code = f"""
+import importlib.abc, os, signal, sys
+class Interrupts(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "law_ray.optimizer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+{"signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""}
+import law_ray.__main__
+print(signal.getsignal(signal.SIGINT).name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == ((0, "SIG_IGN\n") if ignored else (-signal.SIGINT, ""))
+    assert done.stderr == ""
+
+
 def test_a_message_is_one_line_that_keeps_the_blanks_of_a_path(capsys):
     with pytest.raises(SystemExit):
         _die("no  run\n  is\u2028here\n", 2)
