@@ -1,6 +1,6 @@
 """Batches without a model: random ones, and neighbours of the best point."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -8,11 +8,14 @@ import numpy as np
 from law_ray.methods.context import BatchContext
 from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import draw_free
-from law_ray.space.permutations import insertion_neighbours, reversal_neighbours, swap_neighbours
+from law_ray.space.permutations import (
+    Neighbours,
+    count_neighbours,
+    insertion_neighbours,
+    reversal_neighbours,
+    swap_neighbours,
+)
 from law_ray.typing import IntArray
-
-Neighbours = Callable[..., IntArray]
-"""(permutations (m, n_items), indices (k,)) -> those of their neighbours (m, k, n_items), as `swap_neighbours`"""
 
 ALL_NEIGHBOURS = (swap_neighbours, insertion_neighbours, reversal_neighbours)
 N_CENTRES = 8
@@ -82,8 +85,7 @@ class _Around:
     def _ends(self) -> IntArray:
         """Where the moves of each type end among those of a permutation."""
         n_items = self._centres.shape[1]
-        n_pairs = n_items * (n_items - 1) // 2
-        return np.cumsum([(n_items - 1) ** 2 if each is insertion_neighbours else n_pairs for each in self._neighbours])
+        return np.cumsum([count_neighbours(each, n_items) for each in self._neighbours])
 
     def __len__(self) -> int:
         return len(self._centres) * int(self._ends[-1])

@@ -5,6 +5,7 @@ A permutation of `n_items` items is an int64 array with `permutation[k]` = the i
 """
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,8 @@ from law_ray.typing import IntArray
 
 Which = IntArray | slice
 ALL = slice(None)
+Neighbours = Callable[..., IntArray]
+"""(permutations (m, n_items), which) -> their neighbours (m, k, n_items), as `swap_neighbours`"""
 
 
 def validate(permutation: ArrayLike, n_items: int) -> IntArray:
@@ -100,3 +103,8 @@ def reversal_neighbours(permutations: IntArray, which: Which = ALL) -> IntArray:
     k = np.arange(permutations.shape[1])
     first, last = (end[which, None] for end in np.triu_indices(len(k), 1))
     return permutations[:, np.where((first <= k) & (k <= last), first + last - k, k)]
+
+
+def count_neighbours(neighbours: Neighbours, n_items: int) -> int:
+    """Return how many neighbours one of the functions above finds of a permutation, without finding them."""
+    return (n_items - 1) ** 2 if neighbours is insertion_neighbours else n_items * (n_items - 1) // 2

@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 
 from law_ray import InputError
 from law_ray.space.permutations import (
+    count_neighbours,
     enumerate_all,
     insertion_neighbours,
     invert,
@@ -134,6 +135,12 @@ def test_reversal_neighbours_are_all_results_of_reversing_a_segment_once_each(n_
             if stop - first > 1
         ]
         assert sorted(around) == sorted(expected)
+
+
+@pytest.mark.parametrize("neighbours", [swap_neighbours, insertion_neighbours, reversal_neighbours])
+@pytest.mark.parametrize("n_items", [1, 2, 3, 6])
+def test_neighbours_are_counted_as_they_are_found(neighbours, n_items):
+    assert count_neighbours(neighbours, n_items) == len(neighbours(np.arange(n_items)[None])[0])
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 5])
