@@ -1,7 +1,7 @@
 """The moves that a climb chooses from, and what each does to the distances that the kernel is a function of.
 
-`SwapNeighbourhood`, for the position kernel, tries all swaps at every step. The neighbourhoods of the additive and the
-tour kernel try swaps, insertions and reversals, N_AT_ONCE of them at every step. Each is registered for its type of
+`SwapNeighbourhood`, for the position kernel, tries all swaps at every step. The neighbourhoods of the other kernels try
+swaps, insertions and reversals, N_AT_ONCE of them at every step. Each is registered for its type of
 kernel, see `neighbourhood`.
 """
 
@@ -11,15 +11,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from law_ray.acquisition import additive_moves, swap_moves, tour_moves
+from law_ray.acquisition.precedence_moves import reversed_sums
 from law_ray.kernels.additive import AdditiveKernel, Tables
-from law_ray.kernels.distance import POSITION_KERNEL, DistanceKernel
+from law_ray.kernels.distance import POSITION_KERNEL, DistanceKernel, positions_of
 from law_ray.kernels.protocol import Kernel
 from law_ray.kernels.tour import Polynomial, TourKernel, images
+from law_ray.kernels.weighted_precedence import Proportional, WeightedPrecedenceKernel
 from law_ray.space.constraints import Constraints
 from law_ray.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 N_AT_ONCE = 256
-"""Moves that a climber tries at a step (heuristic). Swaps for the position kernel are cheap, so all are tried."""
+"""Moves that a climber tries at a step (heuristic). Swaps for the position kernel are cheap, so all are tried, and the
+weighted precedence kernel tries eight times as many."""
 SHARE_AT_ONCE = 80
 """With more than 100 items, a climber tries one in so many of all moves at a step (heuristic).
 
@@ -140,6 +143,8 @@ class MixedNeighbourhood:
     items alone.
     """
 
+    _at_once = N_AT_ONCE
+
     def __init__(self, n_items: int, moves: Int32Array | None = None) -> None:
         """Take moves (n_moves, 3) in their order, by default all moves in the random order."""
         self._moves = _shuffled(n_items) if moves is None else moves
@@ -147,7 +152,7 @@ class MixedNeighbourhood:
         self._first = 0
 
     def next(self) -> IntArray:
-        size = min(max(N_AT_ONCE, len(self.all) // SHARE_AT_ONCE), len(self.all))
+        size = min(max(self._at_once, len(self.all) // SHARE_AT_ONCE), len(self.all))
         which = (self._first + np.arange(size)) % len(self.all)
         self._first = (self._first + size) % len(self.all)
         return which
@@ -159,8 +164,7 @@ class MixedNeighbourhood:
         return constraints.allows(after).reshape(len(q), -1)
 
     def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
-        unmoved = np.arange(q.shape[1])
-        return np.argsort(q, axis=1)[:, [additive_moves.apply(unmoved, move) for move in self._moves[which]]]
+        return np.argsort(q, axis=1)[:, additive_moves.sources(self._moves[which], q.shape[1])]
 
     def after(self, q: Int32Array, move: int) -> Int32Array:
         return np.argsort(additive_moves.apply(np.argsort(q), self._moves[move])).astype(np.int32)
@@ -227,6 +231,40 @@ class TourNeighbourhood(MixedNeighbourhood):
         return np.array(of_images), np.array(own), self._kernel.alike
 
 
+class WeightedPrecedenceNeighbourhood(MixedNeighbourhood):
+    """Swaps, insertions and reversals for the weighted precedence kernel, with similarities in place of distances.
+
+    The covariance is linear in the orders of the pairs, so its weighted sums are the sums of a number for each pair.
+    These cost about as much for many moves as for few.
+    """
+
+    _at_once = 8 * N_AT_ONCE
+
+    def __init__(self, kernel: WeightedPrecedenceKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
+        super().__init__(points.shape[1], moves)
+        self._kernel, self._points = kernel, points
+        self._a, self._b = np.triu_indices(points.shape[1], 1)
+
+    def sums(
+        self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Proportional, which: IntArray
+    ) -> FloatArray:
+        pulls = weights @ self._kernel.features(self._points)
+        numbers = np.zeros((*weights.shape[:2], q.shape[1], q.shape[1]))  # of a pair where a comes before b
+        numbers[..., self._a, self._b] = pulls * np.sqrt(self._kernel.shares[self._a, self._b])
+        numbers -= numbers.swapaxes(-1, -2)
+        reversed_ = reversed_sums(_by_position(numbers, _orders(q)), self._moves[which])
+        return covariance[(np.einsum("mt,mwt->mw", distances, weights)[..., None] - 2.0 * reversed_).swapaxes(1, 2)]
+
+    def lengths(self, q: Int32Array, which: IntArray) -> FloatArray:
+        shares = np.broadcast_to(self._kernel.shares, (len(q), 1, *self._kernel.shares.shape))
+        return 1.0 - 2.0 * reversed_sums(_by_position(shares, _orders(q))[:, 0], self._moves[which])
+
+    def distances(self, q: Int32Array, distances: FloatArray, climbers: IntArray, chosen: IntArray) -> FloatArray:
+        sources = additive_moves.sources(self._moves[chosen], q.shape[1])
+        moved = np.take_along_axis(np.argsort(q, axis=1)[climbers], sources, axis=1)
+        return self._kernel.distances(positions_of(moved), self._points)
+
+
 @neighbourhood.register
 def _(kernel: DistanceKernel, points: Int32Array) -> SwapNeighbourhood:
     if kernel != POSITION_KERNEL:
@@ -244,6 +282,16 @@ def _(kernel: AdditiveKernel, points: Int32Array) -> AdditiveNeighbourhood:
 @neighbourhood.register
 def _(kernel: TourKernel, points: Int32Array) -> TourNeighbourhood:
     return TourNeighbourhood(kernel, points)
+
+
+@neighbourhood.register
+def _(kernel: WeightedPrecedenceKernel, points: Int32Array) -> WeightedPrecedenceNeighbourhood:
+    return WeightedPrecedenceNeighbourhood(kernel, points)
+
+
+def _by_position(of_items: FloatArray, x: Int32Array) -> FloatArray:
+    """Return numbers of pairs of items (m, k, n_items, n_items) by the positions of the items in x (m, n_items)."""
+    return of_items[np.arange(len(x))[:, None, None], :, x[:, :, None], x[:, None, :]].transpose(0, 3, 1, 2)
 
 
 def _orders(q: Int32Array) -> Int32Array:

@@ -85,8 +85,9 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
     Noisy values are replaced by the posterior mean at their points (`denoised`). All points of the process explore
     then: by noisy values the other purposes stay too long where a good value is not certain.
 
-    The kernel of the process is the additive or the tour kernel (`law_ray.models.selection`). The search makes swaps,
-    insertions and reversals. Cost beside the climbs: O(n n_items^2) for the neighbours.
+    The kernel of the process is the additive, the tour or the weighted precedence kernel, whichever has predicted
+    better (`law_ray.models.selection`). The search makes swaps, insertions and reversals. Cost beside the climbs: O(n
+    n_items^2) for the neighbours.
     """
     if not noise_matters(context):
         context = replace(context, noisy=False)

@@ -1,7 +1,8 @@
-"""Model selection for law-auto: the additive kernel, or the tour kernel where that predicts better.
+"""Model selection for law-auto: the additive kernel, or one of two others where that predicts better.
 
-The evidence cannot decide between them: of two models with so different numbers of parameters it prefers the one with
-more. So each model predicts the values that came in since the last call of `fit`, and the one with the smaller recent
+The tour kernel is for tours, and the weighted precedence kernel for sums over the pairs of items by their order. The
+evidence cannot decide between them: of two models with so different numbers of parameters it prefers the one with more.
+So each model predicts the values that came in since the last call of `fit`, and the one with the smaller recent
 prediction errors is used.
 """
 
@@ -15,7 +16,8 @@ import numpy as np
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.protocol import Covariance, Hyperparameters, Kernel
 from law_ray.kernels.tour import TourHyperparameters
-from law_ray.models import fit_additive, fit_tour
+from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters
+from law_ray.models import fit_additive, fit_tour, fit_weighted_precedence
 from law_ray.models.gp import GaussianProcess
 from law_ray.typing import FloatArray, IntArray
 
@@ -23,8 +25,16 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
+LEAST_ITEMS, LEAST_SHARE = 60, 0.5
+"""The weighted precedence kernel is fitted from so many items on, and where the precedence and position components have
+so large a share of the additive kernel's variance (heuristic: with fewer items it was not compared in runs)."""
+LEAST_ADVANTAGE = 0.7
+"""It is used where its mean square prediction error is smaller than so many times that of the additive kernel.
+
+Heuristic: where the items matter alike, it predicts a little worse. In runs on N-sgb75 its error was a third or less.
+"""
 REFIT = 1.1
-"""Both models are fitted again once the number of values or their deviation has grown by this factor (heuristic: a few
+"""The models are fitted again once the number of values or their deviation has grown by this factor (heuristic: a few
 more values change the hyperparameters little, and fits took half of the time for choosing)."""
 
 
@@ -63,7 +73,7 @@ class OfSelected(ABC):
 
 @dataclass(frozen=True)
 class SelectionHyperparameters(OfSelected):
-    """The hyperparameters of both models, in units of the standardized values.
+    """The hyperparameters of the models, in units of the standardized values.
 
     The process has those of the selected model.
     """
@@ -71,23 +81,35 @@ class SelectionHyperparameters(OfSelected):
     additive: AdditiveHyperparameters
     tour: TourHyperparameters
     prediction_errors: tuple[float, ...]
-    """recent mean square errors of the predictions of either model, relative to their mean; 0 before there are any"""
+    """recent mean square errors of the predictions of these two, relative to their mean; 0 before there are any"""
     n: int
     """the number of values at the last call of `fit`"""
     n_fitted: int
     """the number of values that they were fitted to"""
     deviation: float
     """the standard deviation of those values, raw"""
+    weighted: WeightedPrecedenceHyperparameters | None = None
+    """None with fewer than LEAST_ITEMS, and where the values do not depend on the order of the items (`LEAST_SHARE`)"""
+    weighted_errors: tuple[float, ...] = (0.0, 0.0)
+    """as `prediction_errors`, of the additive and the weighted precedence kernel"""
 
     @property
-    def tour_is_selected(self) -> bool:
-        """Whether the tour kernel predicts better."""
-        return self.prediction_errors[1] < self.prediction_errors[0]
+    def models(self) -> tuple[Hyperparameters, ...]:
+        """The hyperparameters of the additive and the tour kernel, and of the weighted precedence kernel if any."""
+        return (self.additive, self.tour, *([self.weighted] if self.weighted else []))
 
     @property
-    def selected(self) -> AdditiveHyperparameters | TourHyperparameters:
+    def number_selected(self) -> int:
+        """Which of `models` is selected."""
+        if self.prediction_errors[1] < self.prediction_errors[0]:
+            return 1
+        advantage = self.weighted_errors[1] < LEAST_ADVANTAGE * self.weighted_errors[0]
+        return 2 if self.weighted and advantage else 0
+
+    @property
+    def selected(self) -> Hyperparameters:
         """The hyperparameters of the selected model."""
-        return self.tour if self.tour_is_selected else self.additive
+        return self.models[self.number_selected]
 
     @property
     def is_new(self) -> bool:
@@ -96,6 +118,7 @@ class SelectionHyperparameters(OfSelected):
 
     def to_record(self) -> dict[str, Any]:
         """Return them as a journal stores them, under the names of the first version."""
+        weighted = self.weighted and {"weighted": self.weighted.to_record(), "weighted_errors": self.weighted_errors}
         return {
             "mixture": self.additive.to_record(),
             "latent": self.tour.to_record(),
@@ -103,6 +126,7 @@ class SelectionHyperparameters(OfSelected):
             "n": self.n,
             "n_fitted": self.n_fitted,
             "deviation": self.deviation,
+            **(weighted or {}),
         }
 
     @classmethod
@@ -112,7 +136,9 @@ class SelectionHyperparameters(OfSelected):
         tour = TourHyperparameters.from_record(record["latent"])
         first, second = record["misses"]
         fitted_to = record.get("n_fitted", 0), record.get("deviation", 0.0)  # older journals: to be fitted again
-        return cls(additive, tour, (first, second), record["n"], *fitted_to)
+        stored, errors = record.get("weighted"), tuple(record.get("weighted_errors", (0.0, 0.0)))
+        weighted = stored and WeightedPrecedenceHyperparameters.from_record(stored)
+        return cls(additive, tour, (first, second), record["n"], *fitted_to, weighted, errors)
 
 
 def fit(
@@ -122,9 +148,9 @@ def fit(
     previous: SelectionHyperparameters | None = None,
     standard_errors: FloatArray | None = None,
 ) -> SelectionHyperparameters:
-    """Update the prediction errors of both models, and fit them to (X, y) if there is enough that is new (`REFIT`).
+    """Update the prediction errors of the models, and fit them to (X, y) if there is enough that is new (`REFIT`).
 
-    Cost: two processes, O(n^3), and sometimes a fit of each kernel.
+    Cost: two or three processes, O(n^3), and sometimes a fit of each kernel.
 
     Args:
         X: (n, n_items) permutations, in the order in which they were proposed.
@@ -145,19 +171,34 @@ def refit(
     previous: SelectionHyperparameters | None,
     standard_errors: FloatArray | None,
     rows: IntArray,
-    latest: tuple[float, float] | None,
+    latest: tuple[float, ...] | None,
 ) -> SelectionHyperparameters:
     """Do the same as `fit` by some `rows` (m,) of the values, given the `latest_errors`."""
     n, deviation = len(y), _deviation(y[rows])
     X, y, standard_errors = X[rows], y[rows], None if standard_errors is None else standard_errors[rows]
     errors: tuple[float, ...] = (0.0, 0.0)
+    weighted_errors = errors
     if previous is not None:
-        errors = previous.prediction_errors if latest is None else remembered(previous.prediction_errors, latest)
+        errors, weighted_errors = previous.prediction_errors, previous.weighted_errors
+        if latest is not None:
+            of_additive, of_tour, *of_weighted = latest
+            errors = remembered(errors, (of_additive, of_tour))
+            weighted_errors = remembered(weighted_errors, (of_additive, *of_weighted)) if of_weighted else (0.0, 0.0)
         if not _outgrown(n, deviation, previous):
-            return replace(previous, prediction_errors=errors, n=n)
+            return replace(previous, prediction_errors=errors, weighted_errors=weighted_errors, n=n)
     additive = fit_additive.fit(X, y, rng, previous.additive if previous else None, standard_errors)
     tour = fit_tour.fit(X, y, rng, previous.tour if previous else None, standard_errors)
-    return SelectionHyperparameters(additive, tour, errors, n, n, deviation)
+    fitted = SelectionHyperparameters(additive, tour, errors, n, n, deviation)
+    if X.shape[1] < LEAST_ITEMS or _share_of_order(additive) < LEAST_SHARE:
+        return fitted
+    weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
+    return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)
+
+
+def _share_of_order(additive: AdditiveHyperparameters) -> float:
+    """Return the share of the precedence and position components in the variance of the additive kernel."""
+    weights = [additive.components[name][0] for name in ("precedence", "position") if name in additive.components]
+    return sum(weights) / additive.signal_variance
 
 
 def _outgrown(n: int, deviation: float, previous: SelectionHyperparameters) -> bool:
@@ -199,8 +240,8 @@ def latest_errors(
     previous: SelectionHyperparameters | None,
     standard_errors: FloatArray | None,
     rows: IntArray,
-) -> tuple[float, float] | None:
-    """Return the mean square errors of both models, as they were at the last call of `fit`, at the values since.
+) -> tuple[float, ...] | None:
+    """Return the mean square errors of the `models`, as they were at the last call of `fit`, at the values since.
 
     They predict from those of the `rows` (m,) that were there at that call. None if there are no values since.
     """
@@ -210,8 +251,8 @@ def latest_errors(
     before = rows[rows < n]
     known = None if standard_errors is None else standard_errors[before]
 
-    def error(model: AdditiveHyperparameters | TourHyperparameters) -> float:
+    def error(model: Hyperparameters) -> float:
         process = GaussianProcess(X[before], y[before], model, known)
         return mean_square(process.predict(X[n:])[0] - process.standardize(y[n:]))
 
-    return error(previous.additive), error(previous.tour)
+    return tuple(map(error, previous.models))

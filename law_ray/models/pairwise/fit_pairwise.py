@@ -108,7 +108,7 @@ def fit(
         errors, chain_errors = previous.prediction_errors, previous.chain_errors
         if of_processes is not None:
             of_pairs, of_chains = _latest_errors(X, y, previous, standard_errors, rows)
-            of_process = of_processes[int(previous.selection.tour_is_selected)]
+            of_process = of_processes[previous.selection.number_selected]
             errors, chain_errors = remembered(errors, (of_process, of_pairs)), remembered(chain_errors, of_chains)
     selected = selection.refit(X, y, rng, earlier, standard_errors, rows, of_processes)
     fitted = PairwiseHyperparameters(selected, previous.chains if previous else (), errors, chain_errors, len(y))

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from law_ray.kernels.tour import TourHyperparameters
 from law_ray.methods.pairwise import CLEAR_ADVANTAGE, chooses
 from law_ray.models.pairwise import fit_pairwise
 from law_ray.models.pairwise.ensemble import Ensemble, symmetric
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
+from law_ray.runs.report.models import kernel_name
 from law_ray.runs.report.prints import saved
 from law_ray.runs.run import Run
 from law_ray.typing import FloatArray
@@ -140,8 +140,7 @@ def describe(run: Run, names: Sequence[str] | None = None) -> list[str]:
     model = _model(run)
     if model is None:
         return []
-    tour = isinstance(model.selection.selected, TourHyperparameters)
-    kernel = f"At the end the Gaussian process used the {'tour' if tour else 'additive'} kernel."
+    kernel = f"At the end the Gaussian process used the {kernel_name(model)} kernel."
     chosen = chooses(model, run.optimizer.n_items)
     lines = [kernel, _comparison(model, chosen)]
     if chosen:

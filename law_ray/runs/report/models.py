@@ -8,6 +8,7 @@ import numpy as np
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
+from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters
 from law_ray.methods.fitting import weighted
 from law_ray.methods.pairwise import chooses
 from law_ray.methods.registry import METHODS
@@ -22,7 +23,8 @@ from law_ray.runs.report.view import View
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
 
-Family = Literal["position", "additive", "tour", "pairwise"]
+KernelName = Literal["position", "additive", "tour", "weighted precedence"]
+Family = KernelName | Literal["pairwise"]
 MAX_VALUES = 1_500
 """Given more values, predictions are computed from the latest ones (heuristic)."""
 
@@ -102,13 +104,18 @@ def of_process(model: Hyperparameters | None) -> Hyperparameters | None:
 
 def family(view: View, model: Hyperparameters) -> Family:
     """Return the family of a model."""
-    if uses_pairs(view, model):
-        return "pairwise"
+    return "pairwise" if uses_pairs(view, model) else kernel_name(model)
+
+
+def kernel_name(model: Hyperparameters) -> KernelName:
+    """Return the name of the kernel that a model's process uses."""
     match of_process(model):
         case TourHyperparameters():
             return "tour"
         case AdditiveHyperparameters():
             return "additive"
+        case WeightedPrecedenceHyperparameters():
+            return "weighted precedence"
     return "position"
 
 

@@ -56,6 +56,15 @@ def test_moves_lead_to_each_swap_insertion_and_reversal_once(n_items):
     assert len(set(found)) == len(found)
 
 
+@sizes
+def test_the_sources_of_moves_are_where_the_items_after_them_were(n_items):
+    x, moves = np.random.default_rng(0).permutation(n_items), additive_moves.all_moves(n_items)
+    moves = np.random.default_rng(1).permutation(moves)
+    np.testing.assert_array_equal(
+        x[additive_moves.sources(moves, n_items)], [additive_moves.apply(x, move) for move in moves]
+    )
+
+
 def test_a_move_leaves_the_permutation_as_it_was():
     x = np.arange(6)
     for move in additive_moves.all_moves(6):

@@ -8,6 +8,7 @@ from law_ray.acquisition.neighbourhoods import (
     MixedNeighbourhood,
     SwapNeighbourhood,
     TourNeighbourhood,
+    WeightedPrecedenceNeighbourhood,
     neighbourhood,
 )
 from law_ray.kernels.additive import AdditiveHyperparameters
@@ -18,10 +19,12 @@ from tests.oracles.additive import some_components
 from tests.oracles.plain_law import PlainLaw
 from tests.oracles.plain_law import neighbours as swap_neighbours
 from tests.oracles.tour import covariances, some_tour
+from tests.oracles.weighted_precedence import gram, some_weighted
 
 POSITION = DistanceHyperparameters(1.3, 0.8, 0.1, 0.0)
 ADDITIVE = AdditiveHyperparameters(some_components(np.random.default_rng(0)), 0.1, 0.0)
 TOUR = some_tour(np.random.default_rng(0))
+WEIGHTED = some_weighted(np.random.default_rng(0))
 BEFORE = [(0, 1), (2, 1), (2, 3), (6, 0)]
 
 
@@ -31,7 +34,9 @@ def of(kernel, n_items=9, n=20):
 
 
 each = pytest.mark.parametrize(
-    "kernel", [POSITION_KERNEL, ADDITIVE.kernel, TOUR.kernel], ids=["swaps", "additive", "tour"]
+    "kernel",
+    [POSITION_KERNEL, ADDITIVE.kernel, TOUR.kernel, WEIGHTED.kernel],
+    ids=["swaps", "additive", "tour", "weighted precedence"],
 )
 
 
@@ -52,6 +57,7 @@ def test_the_position_kernel_has_swaps_and_other_kernels_have_all_moves():
     assert isinstance(of(POSITION_KERNEL)[1], SwapNeighbourhood)
     assert isinstance(of(ADDITIVE.kernel)[1], MixedNeighbourhood)
     assert isinstance(of(TOUR.kernel)[1], MixedNeighbourhood)
+    assert isinstance(of(WEIGHTED.kernel)[1], MixedNeighbourhood)
 
 
 class UnregisteredKernel:
@@ -97,7 +103,12 @@ def test_all_moves_together_lead_to_all_neighbours(kernel):
 
 
 @pytest.mark.parametrize(
-    ("type_", "kernel"), [(AdditiveNeighbourhood, ADDITIVE.kernel), (TourNeighbourhood, TOUR.kernel)]
+    ("type_", "kernel"),
+    [
+        (AdditiveNeighbourhood, ADDITIVE.kernel),
+        (TourNeighbourhood, TOUR.kernel),
+        (WeightedPrecedenceNeighbourhood, WEIGHTED.kernel),
+    ],
 )
 def test_a_neighbourhood_of_given_moves_has_these_alone_in_their_order(type_, kernel):
     points, given = sample(9, 5, np.random.default_rng(1)), [[BACKWARD, 1, 3], [SWAP, 0, 4], [REVERSAL, 5, 8]]
@@ -124,14 +135,18 @@ def test_neighbours_of_several_climbers_are_those_of_each_move(kernel):
         np.testing.assert_array_equal(neighbours, after_all(moves, climber)[which])
 
 
-@pytest.mark.parametrize("kernel", [POSITION_KERNEL, ADDITIVE.kernel], ids=["swaps", "all moves"])
+@pytest.mark.parametrize(
+    ("kernel", "at_once"),
+    [(POSITION_KERNEL, 10_000), (ADDITIVE.kernel, N_AT_ONCE), (WEIGHTED.kernel, 8 * N_AT_ONCE)],
+    ids=["swaps", "all moves", "weighted precedence"],
+)
 @pytest.mark.parametrize("n_items", [2, 9, 21, 110])
-def test_steps_try_every_move_before_they_repeat_themselves(kernel, n_items):
+def test_steps_try_every_move_before_they_repeat_themselves(kernel, at_once, n_items):
     _, moves = of(kernel, n_items)
     tried: list[int] = []
     while len(tried) < len(moves.all):
         which = moves.next()
-        assert len(which) <= max(N_AT_ONCE, len(moves.all) / (1 if kernel is POSITION_KERNEL else 80))
+        assert len(which) <= max(at_once, len(moves.all) / 80)
         tried += which.tolist()
     assert tried[: len(moves.all)] == moves.all.tolist()
     assert len(tried) - len(moves.all) < len(which)
@@ -162,10 +177,14 @@ def test_moves_that_touch_nothing_in_common_can_be_made_in_any_order():
 
 
 def plain_covariances(h, X1, X2):
+    if h is WEIGHTED:
+        return gram(h, X1, X2)
     return PlainLaw(X1[:0], np.zeros(0), h).prior(X1, X2) if h is POSITION else covariances(h, X1, X2)
 
 
-@pytest.mark.parametrize("h", [POSITION, ADDITIVE, TOUR], ids=["swaps", "additive", "tour"])
+@pytest.mark.parametrize(
+    "h", [POSITION, ADDITIVE, TOUR, WEIGHTED], ids=["swaps", "additive", "tour", "weighted precedence"]
+)
 def test_sums_lengths_and_distances_are_those_of_whole_permutations(h):
     points, moves = of(h.kernel)
     rng = np.random.default_rng(6)

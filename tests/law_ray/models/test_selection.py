@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from law_ray.kernels.additive import AdditiveHyperparameters
-from law_ray.models import fit_additive, fit_tour, selection
+from law_ray.models import fit_additive, fit_tour, fit_weighted_precedence, selection
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.selection import MEMORY, SelectionHyperparameters
 from law_ray.space.permutations import sample
 from tests.oracles.additive import some_components
 from tests.oracles.tour import some_tour
+from tests.oracles.weighted_precedence import some_weighted
 
 
 def both(prediction_errors, seed=0):
@@ -32,6 +33,25 @@ def test_a_process_is_that_of_the_model_with_the_smaller_prediction_errors(predi
     assert (h.noise, h.mean, h.signal_variance) == (expected.noise, expected.mean, expected.signal_variance)
 
 
+@pytest.mark.parametrize(
+    ("errors", "weighted_errors", "number"),
+    [
+        *(((0.0, 0.0), (0.0, 0.0), 0), ((0.9, 1.1), (1.2, 0.83), 2), ((0.9, 1.1), (1.2, 0.85), 0)),
+        *(((1.1, 0.9), (1.9, 0.1), 1), ((0.9, 1.1), (0.5, 1.5), 0)),
+    ],
+)
+def test_the_weighted_precedence_kernel_is_selected_where_it_predicts_clearly_better(errors, weighted_errors, number):
+    weighted = some_weighted(np.random.default_rng(0))
+    h = dataclasses.replace(both(errors), weighted=weighted, weighted_errors=weighted_errors)
+    assert h.models == (h.additive, h.tour, weighted)
+    assert h.number_selected == number
+    assert h.selected is h.models[number]
+    without = dataclasses.replace(h, weighted=None)
+    assert without.selected is h.models[number % 2]
+    record = json.loads(json.dumps(h.to_record()))
+    assert SelectionHyperparameters.from_record(record) == h
+
+
 def test_hyperparameters_survive_json_under_the_names_of_the_first_journals():
     h = both((0.5, 1.5))
     record = json.loads(json.dumps(h.to_record()))
@@ -50,6 +70,9 @@ def problem(objective, n=90, n_items=15, seed=0):
     if objective == "tour":
         cities = rng.random((n_items, 2))
         return X, np.linalg.norm(cities[X] - cities[np.roll(X, -1, axis=1)], axis=2).sum(axis=1)
+    if objective == "completion times":  # weighted, of jobs some of which are long and important
+        seconds, weights = rng.lognormal(0.0, 1.2, (2, n_items))
+        return X, (weights[X] * np.cumsum(seconds[X], axis=1)).sum(axis=1)
     return X, rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
 
 
@@ -65,6 +88,42 @@ def test_the_tour_kernel_is_selected_for_tours_and_the_additive_kernel_for_assig
     for seed in range(2):
         h = fitted(*problem(objective, seed=seed), steps=range(30, 91, 10), seed=seed)
         assert (h.selected is h.tour) == (objective == "tour")
+
+
+def test_the_weighted_precedence_kernel_is_selected_for_many_items_some_of_which_matter_more():
+    h = fitted(*problem("completion times", 110, 60), steps=range(60, 111, 10))
+    assert h.selected is h.weighted
+    first = fitted(*problem("completion times", 110, 60), steps=[60])
+    assert first.selected is first.additive  # it has predicted nothing
+    assert fitted(*problem("completion times", 60, 59), steps=[60]).weighted is None
+    assert fitted(*problem("tour", 60, 60), steps=[60]).weighted is None
+
+
+def test_the_errors_of_the_weighted_precedence_kernel_are_relative_to_those_of_the_additive_kernel():
+    X, y = problem("completion times", 90, 60)
+    first = fitted(X, y, [70])
+    assert first.weighted_errors == (0.0, 0.0)
+    second = selection.fit(X[:90], y[:90], np.random.default_rng(1), first)
+    errors = []
+    for model in (first.additive, first.weighted):
+        process = GaussianProcess(X[:70], y[:70], model)
+        errors.append(np.mean((process.predict(X[70:])[0] - process.standardize(y[70:])) ** 2))
+    assert second.weighted_errors == pytest.approx((1 - MEMORY) * np.array(errors) / np.mean(errors))
+    third = selection.fit(X, y, np.random.default_rng(2), second)
+    assert third.weighted_errors == second.weighted_errors  # no value came in
+
+
+def test_the_weighted_precedence_kernel_is_fitted_from_its_last_fit(monkeypatch):
+    X, y = problem("completion times", 90, 60)
+    first = fitted(X, y, [70])
+    starts = []
+    fit = fit_weighted_precedence.fit
+    monkeypatch.setattr(
+        fit_weighted_precedence, "fit", lambda X, y, previous, *rest: starts.append(previous) or fit(X, y, previous)
+    )
+    selection.fit(X[:71], y[:71], np.random.default_rng(1), first)  # too few are new
+    selection.fit(X[:90], y[:90], np.random.default_rng(1), first)
+    assert starts == [first.weighted]
 
 
 def test_the_first_fit_has_predicted_nothing_and_selects_the_additive_kernel():

@@ -12,6 +12,7 @@ from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.kernels.tour import TourHyperparameters
+from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.runs.report import interactions, look, models
 from law_ray.runs.report.blocks import Figure, Section, Text
@@ -21,10 +22,13 @@ from law_ray.typing import FloatArray
 
 MAX_ROUNDS = 200
 """Rounds whose hyperparameters are shown, evenly spread."""
+MAX_ITEMS = 40
+"""Items whose weights are shown, those that matter most."""
 MEANINGS = {
     "position": "near the positions that items have in it, an ordering's value is alike",
     "additive": "a sum of five similarities of orderings, weighted by the data",
     "tour": "the value depends on which items are neighbours",
+    "weighted precedence": "the value is a sum over pairs of items by their order, and some items matter more",
     "pairwise": "the value is a sum over pairs of items, by the positions of both",
 }
 
@@ -49,6 +53,9 @@ def section(view: View) -> Section:
     elif isinstance(process, TourHyperparameters):
         blocks.append(Text("Items close to each other on this map are expected to be good neighbours on the tour."))
         blocks.append(Figure("fig-map", map_figure(view, process)))
+    elif isinstance(process, WeightedPrecedenceHyperparameters):
+        blocks.append(Text("The more an item matters, the more the value depends on its order with the others."))
+        blocks.append(Figure("fig-item-weights", item_weights_figure(view, process)))
     return Section("learned", "What the model learned", lead, blocks)
 
 
@@ -102,6 +109,8 @@ def _shares(model: Any) -> dict[str, float]:
         weights = {name: own[0] + sum(own[2:]) for name, own in selected.components.items()}
     elif isinstance(selected, TourHyperparameters):
         weights = {"tour": selected.signal_variance}
+    elif isinstance(selected, WeightedPrecedenceHyperparameters):
+        weights = {"weighted precedence": selected.signal_variance}
     elif isinstance(selected, DistanceHyperparameters):
         weights = {"position": selected.signal_variance}
     else:
@@ -148,6 +157,22 @@ def map_figure(view: View, tour: TourHyperparameters) -> go.Figure:
     look.styled(drawn, "", "", 480)
     drawn.update_yaxes(scaleanchor="x", showticklabels=False)
     drawn.update_xaxes(showticklabels=False)
+    return drawn
+
+
+def item_weights_figure(view: View, weighted: WeightedPrecedenceHyperparameters) -> go.Figure:
+    """Return how much the items matter, MAX_ITEMS of them at most: the shares that their pairs have in the variance.
+
+    Each pair counts half for either item, so that the shares of all items sum to 1.
+    """
+    shares = 0.5 * weighted.kernel.shares.sum(axis=1)
+    largest = np.argsort(-shares, kind="stable")[:MAX_ITEMS]
+    names = look.plain([view.short_names[item] for item in largest])
+    drawn = go.Figure(go.Bar(x=list(range(len(names))), y=shares[largest], marker={"color": look.CHOSEN}))
+    drawn.update_traces(text=names, textposition="none", hovertemplate="%{text}: %{y:.1%}<extra></extra>")
+    look.styled(drawn, "item", "share of the variance", 360)
+    drawn.update_xaxes(tickmode="array", tickvals=list(range(len(names))), ticktext=names)
+    drawn.update_yaxes(tickformat=".0%", rangemode="tozero")
     return drawn
 
 

@@ -5,9 +5,10 @@ import pytest
 
 from law_ray.models.pairwise import fit_pairwise
 from law_ray.models.selection import SelectionHyperparameters
-from law_ray.runs.report.models import family, known_at, of_process
+from law_ray.runs.report.models import family, kernel_name, known_at, of_process
 from law_ray.runs.report.view import View
 from tests.law_ray.runs.report.runs import made, view
+from tests.oracles.weighted_precedence import some_weighted
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,14 @@ def test_the_family_is_that_of_the_selected_kernel(fitted, tmp_path, errors, exp
     shown = view(tmp_path, limit=0, n_items=9)
     assert of_process(model) is getattr(selection, expected)
     assert family(shown, model) == family(shown, selection) == expected
+
+
+def test_the_family_is_the_weighted_precedence_kernel_where_that_is_selected(fitted, tmp_path):
+    weighted = some_weighted(np.random.default_rng(0))
+    selection = dataclasses.replace(fitted.selection, weighted=weighted, weighted_errors=(1.8, 0.2))
+    model = dataclasses.replace(fitted, selection=selection)
+    assert of_process(model) is weighted
+    assert family(view(tmp_path, limit=0, n_items=9), model) == kernel_name(model) == "weighted precedence"
 
 
 def test_the_family_is_pairwise_where_that_model_chooses(fitted, tmp_path):

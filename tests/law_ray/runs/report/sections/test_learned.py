@@ -1,8 +1,13 @@
+import dataclasses
+
+import numpy as np
 import pytest
 
 from law_ray.runs.report import models
 from law_ray.runs.report.sections import learned
-from tests.law_ray.runs.report.runs import view
+from law_ray.runs.report.view import View
+from tests.law_ray.runs.report.runs import made, view
+from tests.oracles.weighted_precedence import some_weighted
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,23 @@ def test_in_a_long_run_the_page_says_that_only_some_choices_were_looked_at(tmp_p
     monkeypatch.setattr(models, "family", lambda view, model: left.pop(0))
     text = learned._who_chose(shown, learned.looked_at(shown), "tour")
     assert text.endswith("Of 3 choices that were looked at the tour model made 2, the additive model 1.")
+
+
+def test_the_page_shows_which_items_matter_most(tmp_path):
+    names = [f"item <{number}>" for number in range(70)]
+    shown = View.of(made(tmp_path, n_items=70, names=names, method="law-auto", evals=15, n_init=10))
+    weighted = some_weighted(np.random.default_rng(0), 70)
+    optimizer = shown.run.optimizer
+    selection = dataclasses.replace(optimizer.model.selection, weighted=weighted, weighted_errors=(1.8, 0.2))
+    optimizer.model = dataclasses.replace(optimizer.model, selection=selection)
+    section = learned.section(shown)
+    (figure,) = [block for block in section.blocks if getattr(block, "name", "") == "fig-item-weights"]
+    shares = np.array(figure.figure.data[0].y)
+    assert len(shares) == 40
+    assert (np.diff(shares) <= 0).all()
+    s = np.array(weighted.item_weights)
+    of_first = s.max() * (s.sum() - s.max()) / (s.sum() ** 2 - (s**2).sum())
+    assert shares[0] == pytest.approx(of_first)
+    assert figure.figure.layout.xaxis.ticktext[0] == f"item &lt;{int(np.argmax(s))}&gt;"
+    assert "some items matter more" in section.blocks[0].text
+    assert learned._shares(optimizer.model) == {"weighted precedence": 1.0}

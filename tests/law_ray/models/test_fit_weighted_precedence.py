@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from law_ray.models import evidence, fit_additive, fit_weighted_precedence
+from law_ray.models.fit_weighted_precedence import WeightedPrecedenceEvidence
+from law_ray.models.gp import GaussianProcess
+from law_ray.space.permutations import invert, sample
+from tests.oracles.weighted_precedence import gram
+
+
+def data(n=15, n_items=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return sample(n_items, n, rng), rng.normal(size=n), rng.uniform(0, 0.1, n)
+
+
+def parameters(evidence, seed=1):
+    rng = np.random.default_rng(seed)
+    return np.concatenate([np.log([0.5, 0.05]), rng.normal(size=evidence.size - 2)])
+
+
+def test_the_density_is_that_of_the_normal_at_its_best_mean_and_of_the_priors():
+    X, y, known_noise = data()
+    density = WeightedPrecedenceEvidence(X, y, known_noise)
+    given = parameters(density)
+    value, _, mean = density(given)
+    h = density.unpack(given)
+    assert h.mean == mean
+    covariance = gram(h, X, X) + np.diag(known_noise + h.noise)
+    normal = [multivariate_normal(np.full(15, mean + shift), covariance).logpdf(y) for shift in (-0.1, 0.0, 0.1)]
+    assert normal[1] > max(normal[0], normal[2])
+    prior = -0.5 * np.sum(np.log(h.item_weights) ** 2) - 0.5 * (np.log(h.noise / 0.01) / 2) ** 2
+    assert value == pytest.approx(normal[1] + prior, abs=1e-8)
+
+
+def test_the_gradient_is_that_of_finite_differences():
+    density = WeightedPrecedenceEvidence(*data())
+    for seed in range(3):
+        given = parameters(density, seed)
+        steps = 1e-5 * np.eye(density.size)
+        numeric = [(density(given + e)[0] - density(given - e)[0]) / 2e-5 for e in steps]
+        np.testing.assert_allclose(density(given)[1], numeric, rtol=0, atol=1e-6)
+
+
+def test_packing_and_unpacking_are_inverse():
+    density = WeightedPrecedenceEvidence(*data())
+    given = parameters(density)
+    np.testing.assert_allclose(density.pack(density.unpack(given)), given, atol=1e-12)
+
+
+def completion_times(n=200, n_items=25, seed=0):
+    """Sums of weighted completion times of jobs, a few of which are long and important."""
+    rng = np.random.default_rng(seed)
+    seconds, weights = rng.lognormal(0.0, 1.2, (2, n_items))
+    X = sample(n_items, n, rng)
+    return X, (weights[X] * np.cumsum(seconds[X], axis=1)).sum(axis=1), seconds, weights
+
+
+def test_it_learns_which_items_matter_and_predicts_better_than_the_additive_kernel():
+    for seed in range(2):
+        X, y, seconds, weights = completion_times(seed=seed)
+        additive = fit_additive.fit(X[:100], y[:100], np.random.default_rng(0))
+        weighted = fit_weighted_precedence.fit(X[:100], y[:100])
+        errors = []
+        for h in (additive, weighted):
+            process = GaussianProcess(X[:100], y[:100], h)
+            errors.append(np.mean((process.predict(X[100:])[0] - process.standardize(y[100:])) ** 2))
+        assert errors[1] < 0.5 * errors[0]
+        # The cost is half the sum over pairs of (p_a w_b - p_b w_a) o(b, a), and a constant.
+        sizes = np.abs(np.outer(seconds, weights) - np.outer(weights, seconds)).sum(axis=1)
+        assert np.corrcoef(np.log(sizes), np.log(weighted.item_weights))[0, 1] > 0.8
+
+
+def test_a_fit_after_another_one_is_no_worse_than_that():
+    X, y, *_ = completion_times()
+    first = fit_weighted_precedence.fit(X[:100], y[:100])
+    standardize = GaussianProcess(X[:120], y[:120], first).standardize
+    density = WeightedPrecedenceEvidence(X[:120], standardize(y[:120]), np.zeros(120))
+    again = fit_weighted_precedence.fit(X[:120], y[:120], first)
+    assert density(density.pack(again))[0] > density(density.pack(first))[0]
+
+
+def test_standard_errors_are_noise():
+    X, y, *_ = completion_times()
+    noisy = y + np.where(np.arange(200) % 2, 3.0, 0.0) * y.std() * np.random.default_rng(0).normal(size=200)
+    errors = np.where(np.arange(200) % 2, 3.0, 0.0) * y.std()
+    X_new = sample(25, 50, np.random.default_rng(1))
+    predicted = []
+    for given in (None, errors):
+        h = fit_weighted_precedence.fit(X, noisy, standard_errors=given)
+        process = GaussianProcess(X, noisy, h, given)
+        predicted.append(process.standardize.inverse(process.predict(X_new)[0]))
+    truth = GaussianProcess(X, y, fit_weighted_precedence.fit(X, y))
+    truth = truth.standardize.inverse(truth.predict(X_new)[0])
+    without, with_errors = (np.mean((each - truth) ** 2) for each in predicted)
+    assert with_errors < 0.5 * without
+
+
+def test_of_many_values_a_part_is_fitted_with_the_best(monkeypatch):
+    X, y, *_ = completion_times()
+    monkeypatch.setattr(fit_weighted_precedence, "N_FIT", 60)
+    given = []
+    of = WeightedPrecedenceEvidence.__init__
+
+    def noted(self, X, y, known_noise):
+        given.append(X)
+        of(self, X, y, known_noise)
+
+    monkeypatch.setattr(WeightedPrecedenceEvidence, "__init__", noted)
+    fit_weighted_precedence.fit(X, y)
+    kept = {tuple(row) for row in given[0].tolist()}
+    assert len(kept) == 60
+    assert kept >= {tuple(row) for row in X[np.argsort(y)[:30]].tolist()}
+    assert evidence.N_FIT == 500
+
+
+def test_the_predicted_effect_of_an_order_is_that_of_the_regression():
+    """The posterior mean is linear in the orders of the pairs, as ridge regression on them."""
+    X, y, *_ = completion_times(60, 6)
+    h = fit_weighted_precedence.fit(X, y)
+    process = GaussianProcess(X, y, h)
+    a, b = np.triu_indices(6, 1)
+    q, q_new = invert(X), invert(sample(6, 20, np.random.default_rng(1)))
+    A, B = (np.where(each[:, a] < each[:, b], 1.0, -1.0) for each in (q, q_new))
+    s = np.array(h.item_weights)
+    variances = h.weight * s[a] * s[b] / (s[a] * s[b]).sum()
+    z = process.standardize(y) - h.mean
+    coefficients = np.linalg.solve(A.T @ A / h.noise + np.diag(1 / variances), A.T @ z / h.noise)
+    np.testing.assert_allclose(process.predict(invert(q_new))[0], h.mean + B @ coefficients, atol=1e-7)
