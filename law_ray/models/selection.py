@@ -25,9 +25,12 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
-LEAST_ITEMS, LEAST_SHARE = 60, 0.5
-"""The weighted precedence kernel is fitted from so many items on, and where the precedence and position components have
-so large a share of the additive kernel's variance (heuristic: with fewer items it was not compared in runs)."""
+LEAST_ITEMS, MOST_OF_NEIGHBOURS = 60, 0.5
+"""The weighted precedence kernel is fitted from so many items on (heuristic: with fewer it was not compared in runs).
+
+Not where the values depend on neighbours, as those of tours do: where the adjacency and successor components have more
+than this share of the additive kernel's variance (heuristic).
+"""
 LEAST_ADVANTAGE = 0.7
 """It is used where its mean square prediction error is smaller than so many times that of the additive kernel.
 
@@ -89,7 +92,7 @@ class SelectionHyperparameters(OfSelected):
     deviation: float
     """the standard deviation of those values, raw"""
     weighted: WeightedPrecedenceHyperparameters | None = None
-    """None with fewer than LEAST_ITEMS, and where the values do not depend on the order of the items (`LEAST_SHARE`)"""
+    """None with fewer than LEAST_ITEMS, and where the values depend on neighbours"""
     weighted_errors: tuple[float, ...] = (0.0, 0.0)
     """as `prediction_errors`, of the additive and the weighted precedence kernel"""
 
@@ -189,16 +192,16 @@ def refit(
     additive = fit_additive.fit(X, y, rng, previous.additive if previous else None, standard_errors)
     tour = fit_tour.fit(X, y, rng, previous.tour if previous else None, standard_errors)
     fitted = SelectionHyperparameters(additive, tour, errors, n, n, deviation)
-    if X.shape[1] < LEAST_ITEMS or _share_of_order(additive) < LEAST_SHARE:
+    if X.shape[1] < LEAST_ITEMS or _share_of_neighbours(additive) > MOST_OF_NEIGHBOURS:
         return fitted
     weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
     return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)
 
 
-def _share_of_order(additive: AdditiveHyperparameters) -> float:
-    """Return the share of the precedence and position components in the variance of the additive kernel."""
-    weights = [additive.components[name][0] for name in ("precedence", "position") if name in additive.components]
-    return sum(weights) / additive.signal_variance
+def _share_of_neighbours(additive: AdditiveHyperparameters) -> float:
+    """Return the share of the adjacency and successor components in the variance of the additive kernel."""
+    components = {name: own for name, own in additive.components.items() if name in ("adjacency", "successor")}
+    return replace(additive, components=components).signal_variance / additive.signal_variance
 
 
 def _outgrown(n: int, deviation: float, previous: SelectionHyperparameters) -> bool:
