@@ -96,7 +96,10 @@ def test_the_weighted_precedence_kernel_is_selected_for_many_items_some_of_which
     first = fitted(*problem("completion times", 110, 60), steps=[60])
     assert first.selected is first.additive  # it has predicted nothing
     assert fitted(*problem("completion times", 60, 59), steps=[60]).weighted is None
-    assert fitted(*problem("tour", 60, 60), steps=[60]).weighted is None
+    assert fitted(*problem("tour", 110, 60), steps=[110]).weighted is None
+    assert (
+        fitted(*problem("assignment", 60, 60), steps=[60]).weighted is not None
+    )  # which a linear ordering may look like
 
 
 def test_the_errors_of_the_weighted_precedence_kernel_are_relative_to_those_of_the_additive_kernel():

@@ -54,7 +54,9 @@ def section(view: View) -> Section:
         blocks.append(Text("Items close to each other on this map are expected to be good neighbours on the tour."))
         blocks.append(Figure("fig-map", map_figure(view, process)))
     elif isinstance(process, WeightedPrecedenceHyperparameters):
-        blocks.append(Text("The more an item matters, the more the value depends on its order with the others."))
+        most = f" Shown are the {MAX_ITEMS} that matter most." if len(process.item_weights) > MAX_ITEMS else ""
+        text = f"The more an item matters, the more the value depends on its order with the others.{most}"
+        blocks.append(Text(text))
         blocks.append(Figure("fig-item-weights", item_weights_figure(view, process)))
     return Section("learned", "What the model learned", lead, blocks)
 

@@ -56,4 +56,5 @@ def test_the_page_shows_which_items_matter_most(tmp_path):
     assert shares[0] == pytest.approx(of_first)
     assert figure.figure.layout.xaxis.ticktext[0] == f"item &lt;{int(np.argmax(s))}&gt;"
     assert "some items matter more" in section.blocks[0].text
+    assert any("Shown are the 40 that matter most." in getattr(block, "text", "") for block in section.blocks)
     assert learned._shares(optimizer.model) == {"weighted precedence": 1.0}
