@@ -452,7 +452,7 @@ class Interrupts(importlib.abc.MetaPathFinder):
         if name == "law_ray.optimizer":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupts())
-{"signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""}
+signal.signal(signal.SIGINT, signal.{"SIG_IGN" if ignored else "default_int_handler"})  # whatever was inherited
 import law_ray.__main__
 print(signal.getsignal(signal.SIGINT).name)
 """
