@@ -61,18 +61,6 @@ def apply(permutation: IntArray, move: Int32Array) -> IntArray:
     return moved
 
 
-def sources(moves: Int32Array, n_items: int) -> IntArray:
-    """Return the positions before each move of the items after it, (n_moves, n_items): `apply` gives x[sources]."""
-    move_type, i, j = moves.T[:, :, None]
-    k = np.arange(n_items)
-    moved = np.select(
-        [move_type == FORWARD, move_type == BACKWARD, move_type == REVERSAL],
-        [np.where(k == j, i, k + 1), np.where(k == i, j, k - 1), i + j - k],
-        np.where(k == i, j, np.where(k == j, i, k)),
-    )
-    return np.where((i <= k) & (k <= j), moved, k)
-
-
 @njit(fastmath=True)
 def destination(move_type, i, j, k):  # type: ignore[no-untyped-def]
     """Return the position that the item at position k, i <= k <= j, has after the move."""
@@ -95,6 +83,16 @@ def source(move_type, i, j, k):  # type: ignore[no-untyped-def]
     if move_type == BACKWARD:
         return j if k == i else k - 1
     return destination(move_type, i, j, k)
+
+
+@compiled()
+def sources(moves: Int32Array, n_items: int) -> IntArray:
+    """Return the positions before each move of the items after it, (n_moves, n_items): `apply` gives x[sources]."""
+    positions = np.empty((len(moves), n_items), np.int64)
+    for s in range(len(moves)):
+        for k in range(n_items):
+            positions[s, k] = source(moves[s, 0], moves[s, 1], moves[s, 2], k)
+    return positions
 
 
 @njit(fastmath=True)

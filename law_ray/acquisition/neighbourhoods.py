@@ -250,7 +250,7 @@ class WeightedPrecedenceNeighbourhood(MixedNeighbourhood):
     ) -> FloatArray:
         pulls = weights @ self._kernel.features(self._points)
         numbers = np.zeros((*weights.shape[:2], q.shape[1], q.shape[1]))  # of a pair where a comes before b
-        numbers[..., self._a, self._b] = pulls * np.sqrt(self._kernel.shares[self._a, self._b])
+        numbers[..., self._a, self._b] = pulls * self._kernel.scale
         numbers -= numbers.swapaxes(-1, -2)
         reversed_ = reversed_sums(_by_position(numbers, _orders(q)), self._moves[which])
         return covariance[(np.einsum("mt,mwt->mw", distances, weights)[..., None] - 2.0 * reversed_).swapaxes(1, 2)]

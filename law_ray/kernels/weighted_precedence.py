@@ -72,12 +72,12 @@ class WeightedPrecedenceKernel:
         of_pairs = pair_shares(item_weights)
         self.shares = np.zeros((len(item_weights), len(item_weights)))
         self.shares[a, b] = self.shares[b, a] = of_pairs
-        self._scale = np.sqrt(of_pairs)
+        self.scale = np.sqrt(of_pairs)
         self._last = np.empty((0, len(item_weights)), np.int32), np.empty((0, len(a)))
 
     def distances(self, q: Int32Array, P: Int32Array) -> FloatArray:
         """Return the similarities C (m, n) of positions q (m, n_items) to P (n, n_items); O(m n n_items^2)."""
-        similarities: FloatArray = (orders(q) * self._scale) @ self.features(P).T
+        similarities: FloatArray = (orders(q) * self.scale) @ self.features(P).T
         return similarities
 
     def features(self, P: Int32Array) -> FloatArray:
@@ -86,7 +86,7 @@ class WeightedPrecedenceKernel:
         Those of the last points are kept.
         """
         if self._last[0] is not P:
-            self._last = P, orders(P) * self._scale
+            self._last = P, orders(P) * self.scale
         return self._last[1]
 
 

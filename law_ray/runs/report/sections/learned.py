@@ -109,14 +109,8 @@ def _shares(model: Any) -> dict[str, float]:
     selected = models.of_process(model)
     if isinstance(selected, AdditiveHyperparameters):
         weights = {name: own[0] + sum(own[2:]) for name, own in selected.components.items()}
-    elif isinstance(selected, TourHyperparameters):
-        weights = {"tour": selected.signal_variance}
-    elif isinstance(selected, WeightedPrecedenceHyperparameters):
-        weights = {"weighted precedence": selected.signal_variance}
-    elif isinstance(selected, DistanceHyperparameters):
-        weights = {"position": selected.signal_variance}
     else:
-        return {}
+        return {models.kernel_name(model): 1.0} if selected else {}
     total = sum(weights.values()) or 1.0
     return {name: weight / total for name, weight in weights.items()}
 
