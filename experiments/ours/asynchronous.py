@@ -2,10 +2,11 @@
 
 `python -m experiments.ours.asynchronous` plays the runs that are missing, one per CPU, and writes
 results/asynchronous.md. A finished run is a row of results/asynchronous.csv. `--runs 0` only reports on the rows that
-exist.
+exist. With `--threads` each run chooses on so many threads, and runs are played one after the other: then the machine
+must be idle.
 
 The runs are real: `ActiveRun` chooses points and keeps its journal as it does on Ray. The cluster is simulated: a clock
-that the evaluations' times move forward, and the processor seconds that the choices take.
+that the evaluations' times move forward, and the seconds that the choices take.
 """
 
 import heapq
@@ -25,12 +26,13 @@ from experiments import RESULTS
 from experiments.machine import machine
 from experiments.markdown import plus_minus, table
 from experiments.statistics import standard_error
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, append, play_all, read
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.settings import Settings
 from law_ray.trial import Trial
+from law_ray.utils import threads
 from law_ray.utils.seeding import generator
 from objectives import load
 from objectives.qap import QAP
@@ -43,7 +45,7 @@ EVALUATIONS = {("fsp:ta001", 8): 256, ("fsp:ta001", 32): 256, ("assignment of 48
 """By the problem and the slots."""
 N_INIT = 32
 MODES = ("sync", "async")
-COLUMNS = ("problem", "slots", "times", "mode", "seed", "best", "seconds", "idle", "asking", "asks")
+COLUMNS = ("problem", "slots", "times", "mode", "threads", "seed", "best", "seconds", "idle", "asking", "asks")
 
 
 class Case(NamedTuple):
@@ -54,6 +56,8 @@ class Case(NamedTuple):
     times: str
     """a key of SPREADS"""
     mode: str
+    threads: int
+    """that choose"""
     seed: int
 
 
@@ -111,8 +115,14 @@ class Cluster:
             self._free -= 1
 
 
-def simulate(run: ActiveRun, objective: Any, slots: int, seconds_of: Callable[[Trial], float]) -> dict[str, float]:
-    """Carry out a run on a simulated cluster, as the driver does on Ray.
+def simulate(
+    run: ActiveRun,
+    objective: Any,
+    slots: int,
+    seconds_of: Callable[[Trial], float],
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
+    """Carry out a run on a simulated cluster, as the driver does on Ray; `clock` says how long a choice takes.
 
     Returns:
         The best value; the seconds of the run after the initial design; the idle share of the slots from then to the
@@ -124,13 +134,13 @@ def simulate(run: ActiveRun, objective: Any, slots: int, seconds_of: Callable[[T
     def choose() -> list[Trial]:
         """Choose points and submit them; return the trials that ended meanwhile."""
         initial = len(run.optimizer.trials) < run.settings.n_init
-        start = time.process_time()
+        start = clock()
         trials = run.refill(slots) if run.settings.mode == "async" else run.ask(slots)
-        seconds = time.process_time() - start
+        seconds = clock() - start
         if not trials or initial:
             seconds = 0.0
         else:
-            run.seconds_of_asks[-1] = seconds  # in place of those of a clock on a busy machine
+            run.seconds_of_asks[-1] = seconds  # which the real clock of a busy machine does not tell
             asks.append((cluster.now, cluster.now + seconds))
         ended = cluster.advance(seconds)
         cluster.submit(trials)
@@ -157,22 +167,36 @@ def simulate(run: ActiveRun, objective: Any, slots: int, seconds_of: Callable[[T
 @click.command()
 @click.option("--runs", type=click.IntRange(0), default=10, show_default=True, help="How many of each, from the first.")
 @click.option("--slots", multiple=True, type=int, default=(8, 32, 128), show_default=True)
-def main(runs: int, slots: tuple[int, ...]) -> None:
+@click.option("--threads", "n_threads", type=click.IntRange(1), default=1, show_default=True, help="That choose.")
+def main(runs: int, slots: tuple[int, ...], n_threads: int) -> None:
     """Play the missing runs, then write the report."""
     file = RESULTS / "asynchronous.csv"
     known = set(read(file, COLUMNS)[list(Case._fields)].itertuples(index=False, name=None))
     cases = [
-        Case(problem, n_slots, times, mode, seed)
+        Case(problem, n_slots, times, mode, n_threads, seed)
         for seed in range(runs)
         for problem, n_slots in EVALUATIONS
         if n_slots in slots
         for times in SPREADS
         for mode in MODES
     ]
-    failed = play_all(play, [case for case in cases if case not in known], file)
+    missing = [case for case in cases if case not in known]
+    failed = 0
+    if n_threads == 1:
+        failed = play_all(play, missing, file)
+    else:
+        play_alone(missing, n_threads, file)
     (RESULTS / "asynchronous.md").write_text(report(read(file, COLUMNS)))
     if failed:
         raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+
+
+def play_alone(cases: Iterable[Case], n_threads: int, file: Path) -> None:
+    """Play runs in this process, one after the other, and add their rows to the file."""
+    threads.limit(n_threads, blas=1)  # as the driver does
+    for case in cases:
+        append(file, play(case))
+        click.echo(case)
 
 
 def play(case: Case) -> list[Row]:
@@ -189,7 +213,8 @@ def play(case: Case) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         run = ActiveRun.start(Path(folder) / "run", settings, BlackBox(objective).to_record(""))
         with run.journal:
-            return [case._asdict() | simulate(run, objective, case.slots, seconds_of)]
+            clock = time.process_time if case.threads == 1 else time.perf_counter
+            return [case._asdict() | simulate(run, objective, case.slots, seconds_of, clock)]
 
 
 def report(rows: pd.DataFrame) -> str:
@@ -197,13 +222,14 @@ def report(rows: pd.DataFrame) -> str:
     parts = [REPORT.format(machine=machine(len(os.sched_getaffinity(0))), median=MEDIAN)]
     for (problem, slots), of_problem in rows.groupby(["problem", "slots"], sort=False):
         lines: list[list[Any]] = []
-        for (times, mode), runs in of_problem.groupby(["times", "mode"]):
+        for (times, mode, n_threads), runs in of_problem.groupby(["times", "mode", "threads"]):
             means = runs[["seconds", "idle", "asking", "asks"]].mean()
             best = plus_minus(runs["best"].mean(), standard_error(runs["best"].to_numpy()))
             lines.append(
                 [
                     times,
                     mode,
+                    n_threads,
                     len(runs),
                     best,
                     f"{means['seconds']:.0f}",
@@ -217,7 +243,7 @@ def report(rows: pd.DataFrame) -> str:
     return "".join(parts)
 
 
-HEADER = ["times", "mode", "runs", "best value", "seconds", "idle", "choosing", "choices"]
+HEADER = ["times", "mode", "threads", "runs", "best value", "seconds", "idle", "choosing", "choices"]
 REPORT = """# Rounds against refills
 
 {machine} Regenerate with `python -m experiments.ours.asynchronous`.
@@ -227,7 +253,8 @@ or uneven, a twentieth of them below half and a twentieth above twice that. In r
 points as there are slots; with refills (async), each slot that becomes free gets another point.
 
 Best value: mean +- standard error over the runs. Seconds: of the run after the initial design. Idle: the share of the
-slots' time in which no evaluation ran, from then to the last choice. Choosing: processor seconds, on one thread.
+slots' time in which no evaluation ran, from then to the last choice. Choosing: on one thread, processor seconds; on
+more, the seconds of a clock, with nothing else on the machine.
 """
 
 
