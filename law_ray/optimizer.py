@@ -126,6 +126,7 @@ class Optimizer:
         self._round: int = INITIAL
         self._trials: list[Trial] = []  # by id
         self._pending_ids: set[int] = set()
+        self._known_ids: dict[int, None] = {}  # in the order of the asks before which the values came in, then by id
         self._excluded: Exclusions = Exclusions(key)
 
     def ask(self, batch_size: int, continue_round: bool = False) -> list[Trial]:
@@ -177,11 +178,10 @@ class Optimizer:
     def _ask(self, batch_size: int, round: int) -> list[Trial]:
         initial = len(self._trials) < self.n_init
         round = INITIAL if initial else max(round, INITIAL + 1)  # nothing joins the initial design
-        known = [trial for trial in self._trials if trial.known]
-        if initial or not known:
+        if initial or not any(trial.known for trial in self._trials):
             permutations = self._draw(batch_size, self.start if initial else self.start[:0])
             return self._enter(permutations, round)
-        context = self._context(known, round)
+        context = self._context(round)
         permutations = self._method.choose(context, batch_size)
         if context.process is not None:
             self.model = context.process.hyperparameters  # only now, so that a refused ask changes nothing
@@ -191,8 +191,14 @@ class Optimizer:
     def _method(self) -> Method:
         return METHODS[self.method] if isinstance(self.method, str) else self.method
 
-    def _context(self, known: list[Trial], round: int) -> BatchContext:
+    def _known(self) -> list[Trial]:
+        """Return the trials with a value, those that an earlier ask knew before the others, as `BatchContext` says."""
+        new = [trial.id for trial in self._trials if trial.known and trial.id not in self._known_ids]
+        return [self._trials[i] for i in (*self._known_ids, *new)]
+
+    def _context(self, round: int) -> BatchContext:
         """Return what the method chooses from, with its model fitted if it has one."""
+        known = self._known()
         X = np.array([trial.permutation for trial in known])
         y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
         standard_errors = np.array([trial.standard_error for trial in known])
@@ -323,6 +329,7 @@ class Optimizer:
 
     def _enter(self, permutations: IntArray, round: int) -> list[Trial]:
         self._round = round
+        self._known_ids = dict.fromkeys(trial.id for trial in self._known())
         first = len(self._trials)
         for permutation in permutations:
             self._append(Trial(len(self._trials), round, permutation.copy()))

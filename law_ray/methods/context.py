@@ -21,7 +21,11 @@ class BatchContext:
     """
 
     X: IntArray
-    """(n, n_items) evaluated permutations, in the order in which they were proposed; n >= 1"""
+    """(n, n_items) evaluated permutations; n >= 1
+
+    In the order of the batches for which their values were known first, and within these as they were proposed. So the
+    values that are new are the last ones, also where evaluations overtake each other.
+    """
     y: FloatArray
     """(n,) their raw values, minimised"""
     standard_errors: FloatArray

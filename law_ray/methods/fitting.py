@@ -29,7 +29,7 @@ def fitted(
 
     Args:
         model: How to fit.
-        X: (n, n_items) permutations, in the order in which they were proposed.
+        X: (n, n_items) permutations, the new ones since the last fit at the end.
         y: (n,) raw values, minimised.
         standard_errors: (n,) of the values, 0 where unknown.
         rng: Drives the fit.

@@ -52,7 +52,7 @@ class Model:
         """Fit the model to all values, or to those that the process gets.
 
         Args:
-            X: (n, n_items) permutations, in the order in which they were proposed.
+            X: (n, n_items) permutations, the new ones since the last fit at the end.
             y: (n,) raw values.
             rng: Drives the fit.
             previous: The last fit.

@@ -11,7 +11,7 @@ def part(y: FloatArray, size: int) -> IntArray:
     The others are a random part that stays the same as values come in, but for those that become one of the best.
 
     Args:
-        y: (n,) values in the order in which they were proposed.
+        y: (n,) values, the new ones since the last call at the end.
         size: The most that the model may be given.
 
     Returns:

@@ -156,7 +156,7 @@ def fit(
     Cost: two or three processes, O(n^3), and sometimes a fit of each kernel.
 
     Args:
-        X: (n, n_items) permutations, in the order in which they were proposed.
+        X: (n, n_items) permutations, the new ones since the last fit at the end.
         y: (n,) raw values.
         rng: Drives the fits.
         previous: The last fit.

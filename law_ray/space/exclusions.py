@@ -1,6 +1,7 @@
 """The permutations that may not be proposed again, and random draws from those that may."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from threading import RLock
 
 import numpy as np
 
@@ -12,6 +13,8 @@ Key = Callable[[IntArray], Hashable]
 """Identifies the point that a permutation stands for: permutations with equal keys are the same point."""
 
 EXHAUSTIVE = 5040  # spaces of at most this many orderings (7! = 5040) are searched exhaustively; heuristic
+_CALLING_KEY = RLock()
+"""A key function is code of the user's, which need not be made for calls from several threads at once."""
 MAX_FRUITLESS_DRAWS = 20_000  # consecutive draws without a new permutation before a space counts as used up; heuristic
 
 
@@ -30,7 +33,8 @@ class Exclusions:
         """Return the key of the permutation; without a key function, the permutation itself as bytes."""
         if self._key is None:
             return permutation.tobytes()
-        key = self._key(permutation.copy())
+        with _CALLING_KEY:
+            key = self._key(permutation.copy())
         try:
             hash(key)
         except TypeError:

@@ -286,6 +286,37 @@ def test_a_method_is_handed_the_values_and_their_standard_errors():
     assert handed == [([0.0, -2.0, -3.0], [0.5, 0.25, 0.0])]
 
 
+def test_new_values_come_last_also_where_evaluations_overtake_each_other():
+    """The models are judged by the values from `previous.n` on: none of them may be known to the last fit."""
+    handed = []
+
+    def spy(context, batch_size):
+        handed.append(context.y.astype(int).tolist())
+        return first_free(context, batch_size)
+
+    def play(optimizer, replayed=()):
+        optimizer.add([list(range(6))], [-1.0])
+        for told in ((), (), (3, 1), (2, 0), (5, 4)):  # the values are the ids
+            for i in told:
+                optimizer.tell(i + 1, float(i))
+            if len(optimizer.trials) < len(replayed):
+                batch = replayed[len(optimizer.trials) :][:2]
+                optimizer.replay([t.permutation for t in batch], batch[0].round, None)
+            else:
+                optimizer.ask(2)
+
+    def new():
+        return Optimizer(6, Method(spy, "records the values that it is handed", None), n_init=1)
+
+    original, resumed = new(), new()
+    play(original)
+    assert handed == [[-1], [-1], [-1, 1, 3], [-1, 1, 3, 0, 2], [-1, 1, 3, 0, 2, 4, 5]]
+    handed.clear()
+    play(resumed, original.trials[:-2])
+    assert handed == [[-1, 1, 3, 0, 2, 4, 5]]
+    assert rows(resumed.trials) == rows(original.trials)
+
+
 @pytest.mark.parametrize(("declared", "error"), [(False, None), (False, 0.5), (True, None)])
 def test_a_method_knows_whether_values_are_noisy(declared, error):
     contexts = []

@@ -89,7 +89,7 @@ def fit(
     that do not rest, N_ANNEALED of a new one.
 
     Args:
-        X: (n, n_items) permutations, in the order in which they were proposed.
+        X: (n, n_items) permutations, the new ones since the last fit at the end.
         y: (n,) raw values.
         rng: Drives the fits.
         previous: The last fit.

@@ -1,3 +1,6 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,6 +53,22 @@ def test_drawn_permutations_are_distinct_and_not_excluded(n_items, key):
     assert not any(p in excluded for p in drawn)
     assert len({excluded.key(p) for p in drawn}) == 3
     assert len(excluded) == 1
+
+
+def test_a_key_is_called_by_one_thread_at_a_time():
+    calling, most = [], []
+
+    def key(permutation):
+        calling.append(1)
+        time.sleep(0.01)
+        most.append(len(calling))
+        calling.pop()
+        return permutation.tobytes()
+
+    excluded = Exclusions(key)
+    with ThreadPoolExecutor(4) as pool:
+        assert not any(pool.map(lambda _: np.arange(3) in excluded, range(8)))
+    assert most == 8 * [1]
 
 
 def test_a_key_that_cannot_be_looked_up_is_refused():
