@@ -18,11 +18,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, cho_solve, lapack, solve_triangular
-from scipy.linalg import cholesky as scipy_cholesky
+from scipy.linalg import blas, cho_solve
+from scipy.linalg.lapack import dtrtri
 
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray
+from law_ray.utils import lapack
 
 Matrix = Any
 """A matrix of double precision on some device; a NumPy array on the CPU."""
@@ -126,7 +127,7 @@ def product(A: Matrix, B: Matrix) -> FloatArray:
 
 def gram(A: Matrix) -> Matrix:
     """Return A' A, (m, m), of A (n, m), for `cholesky`: of NumPy's only the lower triangle has a meaning."""
-    return blas.dsyrk(1.0, A.T, lower=1) if isinstance(A, np.ndarray) else A.T @ A
+    return lapack.gram(A) if isinstance(A, np.ndarray) else A.T @ A
 
 
 def trace(A: Matrix) -> float:
@@ -151,14 +152,14 @@ def cholesky(A: Matrix) -> Matrix:
         LinAlgError: A is not positive definite. Other libraries have errors of their own.
     """
     if isinstance(A, np.ndarray):
-        return scipy_cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        return lapack.cholesky(A)
     return _device_of(A).library.linalg.cholesky(A)
 
 
 def inverse(factor: Matrix) -> Matrix:
     """Return the inverse of a lower triangular matrix (n, n); by columns, as `triangle_product` needs it."""
     if isinstance(factor, np.ndarray):
-        return lapack.dtrtri(np.asfortranarray(factor), lower=1)[0]
+        return dtrtri(np.asfortranarray(factor), lower=1)[0]
     return solve(factor, _eye(factor))
 
 
@@ -178,10 +179,7 @@ def triangle_product(factor: Matrix, B: FloatArray, transposed: bool = False, ov
 
 
 def solve(factor: Matrix, B: Matrix) -> Matrix:
-    """Return L^-1 B, (n, m), for a lower triangular L (n, n), by blocks of rows.
-
-    Nearly all of it are matrix products. Meanwhile other threads can run, which they cannot while SciPy solves.
-    """
+    """Return L^-1 B, (n, m), for a lower triangular L (n, n), by blocks of rows: nearly all of it are products."""
     library = np if isinstance(factor, np.ndarray) else _device_of(factor).library
     solved = library.empty_like(B)
     n = B.shape[0]
@@ -196,7 +194,7 @@ def solve(factor: Matrix, B: Matrix) -> Matrix:
 def solve_few(factor: Matrix, b: FloatArray) -> FloatArray:
     """Return L^-1 b for a lower triangular L (n, n) and a few columns, a NumPy array (n,) or (n, m)."""
     if isinstance(factor, np.ndarray):
-        return solve_triangular(factor, b, lower=True, check_finite=False)
+        return lapack.solve_triangular(factor, b)
     columns = b.reshape(len(b), -1)
     return numpy_of(solve(factor, like(columns, factor))).reshape(b.shape)
 
