@@ -26,7 +26,7 @@ def incumbent(context: BatchContext) -> int:
     point that is not near an earlier centre is a centre. A centre was searched enough when N_SEARCHED n_items points
     near it were evaluated after it, and then the points near it are passed over. Return the latest point, not passed
     over, that has the value of the first centre not yet searched enough. If all were searched enough, return the best
-    point. Cost O(n^2).
+    point. Cost: the kernel between all points.
     """
     posterior, (n, n_items) = context.posterior, context.X.shape
     random = context.constraints.sample(N_RANDOM, context.rng)

@@ -233,7 +233,7 @@ def sweep_work(n: int, n_items: int) -> float:
 def max_values(n_items: int) -> int:
     """Return how many values the chains are given at most: a sweep then costs MAX_SWEEP_WORK."""
     n_pairs = n_items * (n_items - 1) // 2
-    of_compressed = MAX_SWEEP_WORK / (4.0 * n_pairs**2) - n_pairs  # n >= n_pairs in the work of `n_sweeps`
+    of_compressed = MAX_SWEEP_WORK / (4.0 * n_pairs**2) - n_pairs  # n >= n_pairs in `sweep_work`
     return int(of_compressed if of_compressed >= n_pairs else (MAX_SWEEP_WORK / (8.0 * n_pairs)) ** 0.5)
 
 
