@@ -1,8 +1,9 @@
 """Local search over permutations for the largest value of an acquisition.
 
 A climb makes moves: swaps of two items and, for kernels other than the position kernel, also insertions and reversals
-(`neighbourhoods`). It makes several at once where that is better than the best one. One pass over the data gives the posterior mean after every move from x, and bounds of
-the posterior variance. With k the covariances between x and the data, A = (K + S)^-1, w = A k and d = k_new - k,
+(`neighbourhoods`). It makes several at once where that is better than the best one. One pass over the data gives the
+posterior mean after every move from x, and bounds of the posterior variance. With k the covariances between x and the
+data, A = (K + S)^-1, w = A k and d = k_new - k,
 
     k_new^T A k_new = k^T A k + 2 w^T d + d^T A d,    0 <= d^T A d <= 2 (k(x, x) - k(x, x_new)),
 
