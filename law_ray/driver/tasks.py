@@ -125,14 +125,15 @@ class Evaluations:
 
     def _attempt(self, job: Job, part: int, avoided: frozenset[str] = frozenset()) -> None:
         settings, request = self._settings, dict(self._settings.request)
+        memory, few = request.pop("memory", 0), os.getpid()
         task_id = TaskId(job.trial.id, job.repeat, part, new_mark(self._run))
         attempt = Attempt(job, part, task_id, avoided)
         task = evaluation_task.options(
             num_cpus=request.pop("CPU"),
             num_gpus=request.pop("GPU", 0),
             # Ray throttles tasks with the same request as those of a driver that died, so this request differs from
-            # theirs by a few bytes.
-            memory=request.pop("memory", 0) + os.getpid(),
+            # theirs by a few bytes. They are not added to what was asked for, which may be all that a node has.
+            memory=memory - few if memory > few else few,
             resources=request,
             label_selector={"ray.io/node-id": f"!in({','.join(sorted(avoided))})"} if avoided else None,
         )
@@ -149,6 +150,8 @@ class Evaluations:
             result: Outcome | Part = ray.get(reference)
         except RayError as error:
             self._abandon(attempt)
+            if self._references(job, part):  # its node was silent, and it is evaluated elsewhere too
+                return
             damaged = LEAKED if attempt.leaked else DAMAGED
             crash = CRASH if isinstance(error, WorkerCrashedError) else LOST
             self._costs[job, part] += damaged if attempt.damage else crash
@@ -184,21 +187,19 @@ class Evaluations:
     def _retry_elsewhere(self, silent: frozenset[str]) -> None:
         """Submit again, to other nodes, what runs on a silent node or may be on its way to one.
 
-        What runs there goes on, and the first result counts: the node may answer again.
+        What runs there goes on, and the first result counts: the node may answer again. Then what waits may run there.
         """
         for reference, attempt in list(self._attempts.items()):
-            if silent <= attempt.avoided:
-                continue
             if attempt.place is None:
-                self._stop(reference)
-            elif attempt.place.node not in silent:
-                continue
-            elif all(self._is_on(silent, other) for other in self._references(attempt.job, attempt.part)):
+                if attempt.avoided != silent:
+                    self._stop(reference)
+                    self._attempt(attempt.job, attempt.part, silent)
+            elif attempt.place.node in silent - attempt.avoided and all(
+                self._is_on(silent, other) for other in self._references(attempt.job, attempt.part)
+            ):
                 attempt.avoided, attempt.begun = silent, math.inf  # its result still counts, its timeout does not
-            else:
-                continue
-            log.warning("trial %d: its node is silent, it is evaluated elsewhere", attempt.job.trial.id)
-            self._attempt(attempt.job, attempt.part, silent)
+                log.warning("trial %d: its node is silent, it is evaluated elsewhere", attempt.job.trial.id)
+                self._attempt(attempt.job, attempt.part, silent)
 
     def _is_on(self, nodes: frozenset[str], reference: Any) -> bool:
         place = self._attempts[reference].place

@@ -332,6 +332,43 @@ def test_what_has_not_begun_when_a_node_falls_silent_is_submitted_to_the_others(
     assert avoided(ray.submitted[2]) == "!in(there)"
 
 
+def test_what_waits_may_run_on_a_node_that_answers_again(ray):
+    """It may be the only one that has what an evaluation asks for."""
+    running = evaluations(ray)
+    ray.silent = frozenset({"there"})
+    assert list(running.wait()) == []
+    ray.silent = frozenset()
+    for _ in range(2):
+        assert list(running.wait()) == []
+    assert [avoided(each) for each in ray.submitted] == [None, "!in(there)", None]
+    assert [each.cancelled for each in ray.submitted] == [True, True, False]
+
+
+def test_an_attempt_on_a_silent_node_that_dies_is_not_made_a_third_time(ray):
+    running = evaluations(ray)
+    ray.submitted[0].result = WorkerCrashedError("lost")  # which makes the next crash the last one
+    assert list(running.wait()) == []
+    ray.submitted[1].begins_on("there")
+    ray.silent = frozenset({"there"})
+    assert list(running.wait()) == []
+    ray.submitted[2].begins_on("elsewhere")
+    ray.submitted[1].result = WorkerCrashedError("its node died")
+    assert list(running.wait()) == []
+    assert len(ray.submitted) == 3 and not ray.submitted[2].cancelled
+    ray.submitted[2].result = Outcome(5.0)
+    assert [outcome.value for _, outcome in running.wait()] == [5.0]
+
+
+@pytest.mark.parametrize("memory", [0, 2**33])
+def test_a_task_asks_for_no_more_memory_than_a_node_may_have_in_all_and_never_for_the_same(ray, monkeypatch, memory):
+    asked = []
+    for pid in (11, 12):
+        monkeypatch.setattr(tasks.os, "getpid", lambda pid=pid: pid)
+        evaluations(ray, memory=memory)
+        asked.append(ray.submitted[-1].options["memory"])
+    assert asked == ([11, 12] if not memory else [memory - 11, memory - 12])
+
+
 def test_the_timeout_counts_from_where_a_worker_begins_and_not_on_a_silent_node(ray):
     running = evaluations(ray, timeout=10.0)
     ray.now = 100.0
