@@ -15,7 +15,8 @@ BEGIN = "# Speed\n\nRegenerate with `python -m experiments.ours.speed`, or one p
 PARTS: dict[str, Callable[[], str]] = {
     "batches": choosing.batches,
     "asks": choosing.asks_in_a_run,
-    "devices": devices.seconds_by_device,
+    "devices": devices.algebra_by_device,
+    "choices-by-device": devices.choices_by_device,
     "against-plain": choosing.against_plain,
     "growth": choosing.growth,
     "growth-in-a-run": growing.growth_in_a_run,

@@ -50,11 +50,11 @@ def _measured(case: tuple[int, int, int], n_threads: int) -> tuple[float, float]
     return seconds_of_a_second_ask(*case), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def seconds_of_a_second_ask(n_items: int, n: int, batch_size: int) -> float:
+def seconds_of_a_second_ask(n_items: int, n: int, batch_size: int, device: str = "cpu") -> float:
     """Return the seconds of an ask after n values, of which the last B came in since an ask that found the fit."""
     f = costs_of_assignments(n_items)
     X, y = as_in_a_run(f, n_items, n - batch_size)
-    optimizer = Optimizer(n_items)
+    optimizer = Optimizer(n_items, device=device)
     optimizer.add(X, y)
     for trial in optimizer.ask(batch_size):
         optimizer.tell(trial.id, float(f(trial.permutation[None])[0]))

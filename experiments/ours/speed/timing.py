@@ -21,11 +21,13 @@ def table(title: str, header: str, rows: list[str]) -> str:
     return "\n".join(lines)
 
 
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Return the seconds of a call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
 def median(call: Callable[[], Any], repeats: int = 5) -> float:
     """Return the median seconds of a call, without the first one, which may compile."""
-    seconds = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds[1:]))
+    return float(np.median([seconds_of(call) for _ in range(repeats + 1)][1:]))

@@ -16,15 +16,17 @@ from tests.oracles.gaussian_process import shuffles
 SIZES = (1, 7, BLOCK, 2 * BLOCK + 3)
 
 
-def torch_cpu():
-    pytest.importorskip("torch")
-    return algebra.of_torch("cpu")
+def of_torch(where):
+    torch = pytest.importorskip("torch")
+    if where == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return algebra.of_torch(where)
 
 
-@pytest.fixture(params=["numpy", "strict", "torch"])
+@pytest.fixture(params=["numpy", "strict", "torch", "torch on a GPU"])
 def device(request):
-    if request.param == "torch":
-        return torch_cpu()
+    if request.param.startswith("torch"):
+        return of_torch("cpu" if request.param == "torch" else "cuda")
     return CPU if request.param == "numpy" else Device(array_api_strict)
 
 
