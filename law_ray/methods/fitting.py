@@ -12,7 +12,10 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import algebra
 
 MAX_POINTS, MAX_POINTS_OF_GPU = 1_500, 5_000
-"""The process gets at most so many values (heuristic): half of them the best ones, half a part of the others."""
+"""The process gets at most so many values: half of them the best ones, half a part of the others.
+
+Heuristic. With 20,000 on a GPU a choice took 29 to 39 seconds instead of 4 to 16 (experiments/ours/speed).
+"""
 
 
 def fitted(

@@ -87,6 +87,8 @@ def of_torch(where: str) -> Device:
     import torch
     from array_api_compat import torch as library
 
+    # The first factor on a GPU loads libraries, which fails in several threads at once (pytorch/pytorch#90613).
+    torch.linalg.cholesky(torch.eye(1, device=where))
     return Device(library, torch.device(where))
 
 

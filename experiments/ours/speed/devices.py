@@ -1,20 +1,23 @@
 """How long do the models' algebra and a choice of law-auto take by NumPy, by torch on the CPU, and on a GPU?"""
 
 import functools
+import time
+from unittest import mock
 
 import click
 import numpy as np
 
-from experiments.ours.speed.growing import seconds_of_a_second_ask
-from experiments.ours.speed.problems import costs_of_assignments
+from experiments.ours.speed.problems import Objective, as_in_a_run, costs_of_assignments
 from experiments.ours.speed.timing import median, seconds_of, table
 from law_ray.kernels.distance import DistanceHyperparameters
+from law_ray.methods import fitting
 from law_ray.models.gp import GaussianProcess
 from law_ray.models.pairwise import gibbs
 from law_ray.models.pairwise.chain import Chain, Kind
 from law_ray.models.pairwise.gibbs import Data
+from law_ray.optimizer import Optimizer
 from law_ray.space.permutations import sample
-from law_ray.typing import FloatArray
+from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import algebra
 from law_ray.utils.algebra import CPU, Device
 from law_ray.utils.seeding import generator
@@ -31,7 +34,7 @@ N_CHOSEN = 10
 def algebra_by_device() -> str:
     """Time a process, its predictions, and a sweep of a chain of the pairwise model."""
     gpu = {"torch, GPU": algebra.of_torch("cuda")} if name_of_gpu() else {}
-    rows, by_numpy = [], {}
+    rows, by_numpy = list[str](), dict[int, FloatArray]()
     for name, device in {"NumPy": CPU, **gpu, "torch, CPU": algebra.of_torch("cpu")}.items():
         of_algebra(device, N_WARM)
         for n in N_VALUES:
@@ -66,19 +69,39 @@ def of_algebra(device: Device, n: int) -> tuple[list[float], FloatArray]:
 
 
 def choices_by_device() -> str:
-    """Time choices of law-auto that go on from an earlier fit, on an assignment."""
+    """Time two choices of law-auto that go on from an earlier one, with processes of several sizes on a GPU."""
+    f = costs_of_assignments(N_ITEMS)
+    X, y = as_in_a_run(f, N_ITEMS, max(N_VALUES) - N_CHOSEN)
+    order = generator(0, "devices", len(X)).permutation(len(X))
+    sizes = [(n, fitting.MAX_POINTS_OF_GPU) for n in N_VALUES] + [(max(N_VALUES), max(N_VALUES))]
     rows = []
-    for device in ("cuda", "cpu") if name_of_gpu() else ("cpu",):
-        seconds_of_a_second_ask(N_ITEMS, N_WARM, N_CHOSEN, device)
-        for n in N_VALUES[:-1]:
-            rows.append(f"{n} | {device} | {seconds_of_a_second_ask(N_ITEMS, n, N_CHOSEN, device):.1f}")
-            click.echo(rows[-1])
-    title = f"Choosing {N_CHOSEN} by law-auto in a run, by device: {N_ITEMS} items"
-    return table(title, "n | device | seconds", rows) + name_of_gpu()
+    for n, size in sizes if name_of_gpu() else []:
+        seconds = _seconds_of_choices(f, X[order[:n]], y[order[:n]], size)
+        rows.append(f"{n} | {min(n, size)} | {' | '.join(f'{each:.1f}' for each in seconds)}")
+        click.echo(rows[-1])
+    title = f"Choosing {N_CHOSEN} by law-auto on a GPU: {N_ITEMS} items"
+    return table(title, "n | of them in the process | seconds | seconds, next", rows) + name_of_gpu()
+
+
+def _seconds_of_choices(f: Objective, X: IntArray, y: FloatArray, size: int) -> list[float]:
+    """Return the seconds of two choices after a first one, with processes of at most `size` values."""
+    seconds = []
+    optimizer = Optimizer(N_ITEMS, device="cuda")
+    optimizer.add(X, y)
+    with mock.patch.object(fitting, "MAX_POINTS_OF_GPU", size):
+        for _ in range(3):
+            begin = time.perf_counter()
+            trials = optimizer.ask(N_CHOSEN)
+            seconds.append(time.perf_counter() - begin)
+            for trial in trials:
+                optimizer.tell(trial.id, float(f(trial.permutation[None])[0]))
+    return seconds[1:]
 
 
 def name_of_gpu() -> str:
     """Return a sentence about the GPU that torch finds, or nothing."""
     import torch
 
-    return f"\nThe GPU is {torch.cuda.get_device_name()}, torch {torch.__version__}.\n" if torch.cuda.is_available() else ""
+    if not torch.cuda.is_available():
+        return ""
+    return f"\nThe GPU is {torch.cuda.get_device_name()}, torch {torch.__version__}.\n"

@@ -1,6 +1,8 @@
 """Matrices of NumPy, of the strict array API library and, if it is installed, of torch: the functions agree with
 NumPy's on all of them."""
 
+import subprocess
+import sys
 import threading
 
 import array_api_strict
@@ -28,6 +30,19 @@ def device(request):
     if request.param.startswith("torch"):
         return of_torch("cpu" if request.param == "torch" else "cuda")
     return CPU if request.param == "numpy" else Device(array_api_strict)
+
+
+def test_the_first_factors_on_a_gpu_may_be_those_of_several_threads():
+    of_torch("cuda")
+    script = """
+import numpy as np
+from law_ray.utils import algebra, parallel, threads
+threads.limit(8)
+with algebra.on(algebra.device("cuda")):
+    factors = parallel.each(lambda k: algebra.numpy_of(algebra.cholesky(algebra.put(4.0 * np.eye(50)))), range(8))
+assert all((factor == 2.0 * np.eye(50)).all() for factor in factors)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
 def positive_definite(n, seed=0):
