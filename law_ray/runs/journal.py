@@ -169,6 +169,10 @@ def _unreadable(path: Path, error: OSError) -> InputError:
 def _parse(path: Path, content: bytes) -> Lines:
     """Return the whole lines of the journal at `path`. Raises InputError if there is more than those."""
     found = lines.read(content)
+    if content and not found.records and not found.damaged and lines.FIRST.startswith(content[: len(lines.FIRST)]):
+        raise InputError(
+            f"{path} ends within its first line: the run died before it began, so delete {path.parent} and run again"
+        )
     if not found.records and content.startswith(lines.FIRST):
         raise InputError(
             f"{path} is damaged: its first line is not what was written; bring the file back from a backup"

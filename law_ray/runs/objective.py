@@ -225,21 +225,21 @@ class BlackBox:
         if not hasattr(self.objective, "write"):
             return ()
         try:
-            with self._failing_alone("write"):
+            with self._failing_alone("write", OSError):
                 write = self.objective.write
                 return tuple(write(best.permutation.copy(), folder, **_evaluated(write, evaluated)))
         except OSError as error:
             raise RunError(
-                f"cannot write the answer to {folder} ({error.strerror}): correct that, then resume it"
+                f"cannot write the answer to {folder} ({error.strerror or error}): correct that, then resume it"
             ) from None
         return ()
 
     @contextmanager
-    def _failing_alone(self, name: str) -> Iterator[None]:
-        """Let an error of a method that only adds to the answer be a warning: the run is done by then."""
+    def _failing_alone(self, name: str, *raised: type[Exception]) -> Iterator[None]:
+        """Let errors of a method that only adds to the answer be warnings, but for these: the run is done by then."""
         try:
             yield
-        except OSError:
+        except raised:
             raise
         except Exception as error:
             what = f"the objective's {name} failed ({type(error).__name__}: {error})"

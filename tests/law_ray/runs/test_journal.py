@@ -66,6 +66,15 @@ def test_a_changed_first_line_is_told_apart_from_another_kind_of_file(folder):
         journal.read(folder)
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
+def test_a_journal_that_ends_within_its_first_line_is_that_of_a_run_which_never_began(folder, share):
+    first = (folder / NAME).read_bytes().splitlines(keepends=True)[0]
+    (folder / NAME).write_bytes(first[: round(share * len(first))])
+    for opened in (journal.read, Journal):
+        with pytest.raises(InputError, match=r"the run died before it began, so delete .* and run again"):
+            opened(folder)
+
+
 DAMAGES = {
     "doubled": lambda a, b, c, d: [a, b, b, c, d],
     "doubled at the end": lambda a, b, c, d: [a, b, c, d, d],
