@@ -10,6 +10,7 @@ that the evaluations' times move forward, and the seconds that the choices take.
 """
 
 import heapq
+import math
 import os
 import tempfile
 import time
@@ -27,6 +28,7 @@ from experiments.machine import machine
 from experiments.markdown import plus_minus, table
 from experiments.statistics import standard_error
 from experiments.tasks import Row, append, play_all, read
+from law_ray.driver.tasks import POLL
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
@@ -81,6 +83,7 @@ class Cluster:
         self._seconds_of = seconds_of
         self._queue: deque[Trial] = deque()
         self._running: list[tuple[float, int, Trial]] = []  # a heap by the end
+        self._begun: dict[int, float] = {}  # when the running trials began, by id
 
     def submit(self, trials: Iterable[Trial]) -> None:
         """Begin to evaluate trials, or queue them where no slot is free."""
@@ -93,14 +96,19 @@ class Cluster:
         while self._running and self._running[0][0] <= until:
             end, _, trial = heapq.heappop(self._running)
             ended.append(trial)
+            del self._begun[trial.id]
             self._free += 1
             self._fill(end)
         self.now = until
         return ended
 
-    def wait(self) -> list[Trial]:
-        """Let time pass until a trial ends; return it, or none if none is running."""
-        return self.advance(max(0.0, self._running[0][0] - self.now)) if self._running else []
+    def wait(self, longest: float = math.inf) -> list[Trial]:
+        """Let time pass until a trial ends, but no more than so many seconds; return it, or none if none ended."""
+        return self.advance(min(max(0.0, self._running[0][0] - self.now), longest)) if self._running else []
+
+    def ages(self) -> dict[int, float]:
+        """Return the seconds that each running trial has run, by id."""
+        return {number: self.now - begun for number, begun in self._begun.items()}
 
     def busy(self, start: float, end: float) -> float:
         """Return the seconds that evaluations took from `start` to `end`, summed over the slots."""
@@ -111,6 +119,7 @@ class Cluster:
             trial = self._queue.popleft()
             end = now + self._seconds_of(trial)
             self.intervals.append((now, end))
+            self._begun[trial.id] = now
             heapq.heappush(self._running, (end, trial.id, trial))
             self._free -= 1
 
@@ -135,7 +144,7 @@ def simulate(
         """Choose points and submit them; return the trials that ended meanwhile."""
         initial = len(run.optimizer.trials) < run.settings.n_init
         start = clock()
-        trials = run.refill(slots) if run.settings.mode == "async" else run.ask(slots)
+        trials = run.refill(slots, cluster.ages()) if run.settings.mode == "async" else run.ask(slots)
         seconds = clock() - start
         if not trials or initial:
             seconds = 0.0
@@ -146,13 +155,17 @@ def simulate(
         cluster.submit(trials)
         return ended
 
+    def enter(ended: list[Trial]) -> None:
+        for trial in ended:
+            run.enter(trial.id, Outcome(float(objective(trial.permutation)), seconds=seconds_of(trial)))
+
     while run.stop_reason() is None:
         ended = choose()
+        if run.settings.mode == "async":
+            enter(ended or cluster.wait(POLL))
+            continue
         while ended or run.pending:
-            for trial in ended:
-                run.enter(trial.id, Outcome(float(objective(trial.permutation)), seconds=seconds_of(trial)))
-            if ended and run.settings.mode == "async":
-                break
+            enter(ended)
             ended = cluster.wait()
     start, last = asks[0][0], asks[-1][1]
     return {

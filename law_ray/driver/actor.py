@@ -208,7 +208,7 @@ class Driver:
         waiting = run.pending
         while (reason := self._stop_reason(run)) is None:
             self._slots = slots(run.settings)
-            for trial in run.longest_first(waiting or run.refill(self._slots)):
+            for trial in run.longest_first(waiting or run.refill(self._slots, evaluations.ages())):
                 evaluations.submit(Job(trial))
             waiting = []
             if evaluations:

@@ -103,6 +103,13 @@ class Evaluations:
         if attempt := self._by_id.get(task_id):
             attempt.damage, attempt.leaked = damage, leaked
 
+    def ages(self) -> dict[int, float]:
+        """Return the seconds since each trial that is being evaluated began, by id."""
+        begun: defaultdict[int, float] = defaultdict(lambda: math.inf)
+        for attempt in self._attempts.values():
+            begun[attempt.job.trial.id] = min(begun[attempt.job.trial.id], attempt.begun)
+        return {number: time.monotonic() - since for number, since in begun.items() if since < math.inf}
+
     def __len__(self) -> int:
         return len(self._parts)
 

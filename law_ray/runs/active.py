@@ -6,7 +6,7 @@ import math
 import platform
 import statistics
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Self, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 from law_ray.errors import RunError
 from law_ray.models.prior_mean import Proxy
 from law_ray.runs import journal as journals
-from law_ray.runs.durations import Durations
+from law_ray.runs.durations import LEAST_VALUES, MAX_VALUES, Durations, number_ending
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.journal import VERSION, Journal
 from law_ray.runs.records import FailRecord, ObjectiveRecord, Record, TellAgainRecord, TellRecord
@@ -171,7 +171,7 @@ class ActiveRun(Run):
                 log.debug("round %d: the fitted model is %s", trials[0].round, model.to_record())
         return trials
 
-    def refill(self, n_slots: int) -> list[Trial]:
+    def refill(self, n_slots: int, ages: Mapping[int, float]) -> list[Trial]:
         """Return the points that keep all slots busy, in asynchronous mode; empty if none are needed.
 
         As many trials are pending as there are slots, and some more that are chosen ahead. With a batch size, that many
@@ -179,12 +179,16 @@ class ActiveRun(Run):
 
         As many trials in turn as there are slots make a round, whether or not those of the round before have ended. LAW
         chooses the first point of a round as the acquisition's maximum, and the others as further points of that batch.
+
+        Args:
+            n_slots: How many evaluations can run at once.
+            ages: The seconds that each trial which is being evaluated has run, by id.
         """
         batch_size = self.settings.batch_size or n_slots
         trials = self.optimizer.trials
         if not trials or len(trials) < self.settings.n_init:
             return self.ask(batch_size)
-        free = batch_size + self._n_ahead(n_slots) - len(self.pending)
+        free = batch_size + self._n_ahead(n_slots, ages) - len(self.pending)
         if free <= 0 or self._too_late_to_ask or self.enough() is not None:
             return []
         begun = sum(trial.round == trials[-1].round for trial in trials[-batch_size:])
@@ -202,17 +206,25 @@ class ActiveRun(Run):
         self.expected_seconds.update((trial.id, seconds) for trial, seconds in zip(trials, expected, strict=True))
         return sorted(trials, key=lambda trial: -self.expected_seconds[trial.id])
 
-    def _n_ahead(self, n_slots: int) -> int:
-        """Return how many points to choose ahead: as many as trials end while points are chosen.
+    def _n_ahead(self, n_slots: int, ages: Mapping[int, float]) -> int:
+        """Return how many points to choose ahead: as many as trials end during this choice and the next one.
 
         They wait until slots become free, so that no slot waits for a choice. None if choosing takes so little time
         that slots hardly wait, because a point chosen later knows more values.
         """
-        seconds = [trial.seconds for trial in self.ended if math.isfinite(trial.seconds)]
-        if self.settings.batch_size or not seconds or not self.seconds_of_asks:
+        timed = [trial for trial in self.ended if math.isfinite(trial.seconds)][-MAX_VALUES:]
+        if self.settings.batch_size or not timed or not self.seconds_of_asks:
             return 0
-        share = self.seconds_of_asks[-1] / max(statistics.median(seconds), 1e-9)
-        return 0 if share < MAX_IDLE else min(n_slots, math.ceil(n_slots * share))
+        asking, mean = self.seconds_of_asks[-1], max(statistics.mean(trial.seconds for trial in timed), 1e-9)
+        if asking < MAX_IDLE * mean:
+            return 0
+        expected = {number: seconds for number, seconds in self.expected_seconds.items() if seconds > 0}
+        foreseen = [trial for trial in timed if trial.id in expected]
+        if len(foreseen) < LEAST_VALUES:
+            expected, foreseen = {}, timed
+        ratios = np.array([trial.seconds / expected.get(trial.id, mean) for trial in foreseen])
+        of_running = np.array([expected.get(number, mean) for number in ages])
+        return min(n_slots, math.ceil(number_ending(2 * asking, np.array(list(ages.values())), of_running, ratios)))
 
     def enter(self, trial_id: int, outcome: Outcome) -> None:
         """Enter a trial's outcome: on disk, then in the optimizer."""

@@ -25,6 +25,25 @@ GROWTH = 1.25
 """The model is fitted again when there are so many times the evaluations (heuristic)."""
 
 
+def number_ending(within: float, ages: FloatArray, expected: FloatArray, ratios: FloatArray) -> float:
+    """Return how many of m running evaluations will end within so many seconds, on average; O(m k).
+
+    An evaluation takes its expected seconds times one of the ratios. All are as likely, but for those that it has
+    outlived. One that has outlived all ends now.
+
+    Args:
+        within: Seconds from now.
+        ages: (m,) seconds that the evaluations have run.
+        expected: (m,) seconds that they were expected to take.
+        ratios: (k,) seconds that earlier evaluations took, divided by those expected.
+    """
+    seconds = np.sort(ratios) * expected[:, None]
+    outlived = np.array([np.searchsorted(row, age, "right") for row, age in zip(seconds, ages, strict=True)])
+    ended = np.array([np.searchsorted(row, age + within, "right") for row, age in zip(seconds, ages, strict=True)])
+    possible = len(ratios) - outlived
+    return float(np.where(possible, (ended - outlived) / np.maximum(possible, 1), 1.0).sum())
+
+
 class Durations:
     """A Gaussian process of the logarithm of the seconds, with the additive kernel.
 

@@ -228,6 +228,21 @@ def test_a_result_ends_its_job(ray):
     assert (len(running), len(ray.submitted), list(running.wait())) == (0, 1, [])
 
 
+def test_the_age_of_a_trial_is_that_of_its_first_part_that_began(ray):
+    running = evaluations(ray, split=2)
+    assert running.ages() == {}
+    ray.now = 10.0
+    ray.submitted[1].begins_on("there")
+    ray.now = 15.0
+    ray.submitted[0].begins_on("here")
+    ray.now = 17.0
+    assert running.ages() == {JOB.trial.id: 7.0}
+    for part, each in enumerate(ray.submitted):
+        each.result = Part(1.0 + part, 2.0)
+    list(running.wait())
+    assert running.ages() == {}
+
+
 def test_a_job_of_several_parts_ends_with_the_last_of_them(ray):
     running = evaluations(ray, split=3)
     for part in (2, 0):

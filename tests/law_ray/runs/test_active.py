@@ -185,12 +185,12 @@ def test_a_choice_that_would_end_after_max_time_is_not_begun(tmp_path):
 
 def test_an_asynchronous_run_lets_evaluations_end_for_which_no_choice_is_left(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", max_time=1000.0))
-    first, *others = run.refill(4)
+    first, *others = run.refill(4, {})
     run.enter(first.id, Outcome(1.0))
     run.seconds_of_asks = [90.0]
     run.began -= 950.0
     for trial in others:
-        assert (run.refill(11), run.stop_reason()) == ([], None)
+        assert (run.refill(11, {}), run.stop_reason()) == ([], None)
         run.enter(trial.id, Outcome(1.0))
     assert run.stop_reason() == "the time was up"
 
@@ -341,37 +341,55 @@ def test_asynchronous_proposals_follow_from_the_journal_before_them(tmp_path, li
 
 def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_under_way(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None))
-    first = run.refill(4)
+    first = run.refill(4, {})
     assert len(first) == len(run.pending) == QUICK.n_init
-    assert run.refill(4) == []
+    assert run.refill(4, {}) == []
     for trial in first[:8]:
         run.enter(trial.id, Outcome(1.0))
-    assert [trial.round for trial in run.refill(4)] == [1, 1]  # 2 of the initial design are still under way
-    assert run.refill(4) == []
+    assert [trial.round for trial in run.refill(4, {})] == [1, 1]  # 2 of the initial design are still under way
+    assert run.refill(4, {}) == []
     for trial in first[8:]:
         run.enter(trial.id, Outcome(1.0))
-    assert [trial.round for trial in run.refill(4)] == [1, 1]
+    assert [trial.round for trial in run.refill(4, {})] == [1, 1]
     for trial in run.pending[:1]:
         run.enter(trial.id, Outcome(1.0))
-    assert [trial.round for trial in run.refill(4)] == [2]
-    assert [trial.round for trial in run.refill(8)] == [2, 2, 2, 2]  # nodes have joined; the round grows with them
-    assert run.refill(8) == []
+    assert [trial.round for trial in run.refill(4, {})] == [2]
+    assert [trial.round for trial in run.refill(8, {})] == [2, 2, 2, 2]  # nodes have joined; the round grows with them
+    assert run.refill(8, {}) == []
 
 
 @pytest.mark.parametrize(
     ("asking", "batch_size", "n_ahead"),
-    [(0.28, None, 0), (0.32, None, 1), (1.9, None, 2), (2.1, None, 3), (90.0, None, 10), (90.0, 10, 0), (90.0, 4, -6)],
+    [(0.28, None, 0), (0.32, None, 3), (1.9, None, 3), (2.1, None, 6), (90.0, None, 10), (90.0, 10, 0), (90.0, 4, -6)],
 )
-def test_as_many_points_are_chosen_ahead_as_trials_end_while_points_are_chosen(tmp_path, asking, batch_size, n_ahead):
+def test_as_many_points_are_chosen_ahead_as_trials_end_during_two_choices(tmp_path, asking, batch_size, n_ahead):
+    """An evaluation takes 10 seconds: those end that began 10 seconds ago, less two choices, or earlier."""
     settings = dataclasses.replace(QUICK, mode="async", batch_size=batch_size)
     run = started(tmp_path / "run", settings)
-    for trial in run.refill(10):
+    for trial in run.refill(10, {}):
         run.enter(trial.id, Outcome(1.0, seconds=10.0))
     run.seconds_of_asks.append(asking)
-    run.refill(10)
+    ages = dict(enumerate([9.9, 9.9, 9.9, 6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0], start=100))
+    run.refill(10, ages)
     assert len(run.pending) == 10 + n_ahead
     run.seconds_of_asks[-1] = asking
-    assert run.refill(10) == []
+    assert run.refill(10, ages) == []
+
+
+def test_slow_trials_are_not_expected_to_end_soon(tmp_path):
+    """The second half of the space takes ten times as long, which `longest_first` has learned."""
+    run = working.started(tmp_path, Settings(n_items=10, evals=200, n_init=60, method="random", mode="async"))
+    for _ in range(2):
+        for trial in run.longest_first(run.refill(60, {})):
+            seconds = 300.0 if trial.permutation.tolist().index(0) < 5 else 30.0
+            run.enter(trial.id, Outcome(1.0, seconds=seconds))
+    later = run.longest_first(run.refill(20, {}))
+    run.seconds_of_asks.append(10.0)
+    ages = dict.fromkeys((trial.id for trial in later), 25.0)
+    n_fast = sum(run.expected_seconds[trial.id] < 100.0 for trial in later)
+    n_chosen = len(run.refill(20, ages))
+    assert abs(n_chosen - n_fast) <= 3
+    assert 3 < n_fast < 17
 
 
 def test_trials_that_are_expected_to_take_long_begin_first(tmp_path):
@@ -391,18 +409,18 @@ def test_trials_that_are_expected_to_take_long_begin_first(tmp_path):
 
 def test_a_round_gets_no_more_points_than_it_lacks_however_many_slots_are_free(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None))
-    initial = run.refill(4)
+    initial = run.refill(4, {})
     for trial in initial[:9]:
         run.enter(trial.id, Outcome(1.0))
-    assert [trial.round for trial in run.refill(4)] == [1, 1, 1]  # one of the initial design is still under way
+    assert [trial.round for trial in run.refill(4, {})] == [1, 1, 1]  # one of the initial design is still under way
     for trial in run.pending[:2]:
         run.enter(trial.id, Outcome(1.0))
-    assert [trial.round for trial in run.refill(4)] == [1]  # its fourth and last
-    assert [trial.round for trial in run.refill(4)] == [2]
-    assert run.refill(4) == []
+    assert [trial.round for trial in run.refill(4, {})] == [1]  # its fourth and last
+    assert [trial.round for trial in run.refill(4, {})] == [2]
+    assert run.refill(4, {}) == []
     for trial in run.pending[:2]:
         run.enter(trial.id, Outcome(1.0))
-    assert [trial.round for trial in run.refill(4)] == [2, 2]  # it lacks three
+    assert [trial.round for trial in run.refill(4, {})] == [2, 2]  # it lacks three
 
 
 def test_a_run_can_be_extended_more_than_once_and_a_resume_without_a_budget_keeps_it(tmp_path):
@@ -418,7 +436,7 @@ def test_patience_in_asynchronous_mode_counts_rounds_that_have_ended_and_lets_th
     values = iter([5.0] * 10 + [4.0] * 4 + [9.0] * 100)
     under_way = []
     while run.stop_reason() is None:
-        under_way += run.refill(4)
+        under_way += run.refill(4, {})
         run.enter(under_way.pop(0).id, Outcome(next(values)))
     assert run.stop_reason() == "2 rounds brought nothing better"
     assert run.optimizer.best.round == 1
@@ -428,11 +446,11 @@ def test_patience_in_asynchronous_mode_counts_rounds_that_have_ended_and_lets_th
 
 def test_two_rounds_of_failures_end_an_asynchronous_run(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async"))
-    under_way = run.refill(4)
+    under_way = run.refill(4, {})
 
     def fail_on():
         while run.stop_reason() is None:
-            under_way.extend(run.refill(4))
+            under_way.extend(run.refill(4, {}))
             run.enter(under_way.pop(0).id, Outcome(reason="broken"))
 
     with pytest.raises(RunError, match=r"the last \d+ evaluations, 2 whole rounds, all failed"):

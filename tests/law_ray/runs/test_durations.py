@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from law_ray.runs import durations
-from law_ray.runs.durations import LEAST_VALUES, Durations
+from law_ray.runs.durations import LEAST_VALUES, Durations, number_ending
 from law_ray.space.permutations import sample
 from law_ray.trial import Trial
 
@@ -75,3 +75,23 @@ def test_it_is_fitted_again_only_when_there_is_a_quarter_more(monkeypatch):
     for n in range(40, 60):
         learned.expected(trials(X[:n], by_first_item(X[:n])), X[:2])
     assert fits == [40, 50]
+
+
+def test_how_many_end_soon_is_the_share_of_what_may_still_be():
+    ratios = np.array([0.5, 1.0, 1.0, 2.0])
+    expected = np.array([10.0, 10.0, 10.0, 20.0, 10.0])
+    ages = np.array([0.0, 7.0, 12.0, 0.0, 30.0])
+    # Within 5 seconds end: one of four; two of three; none of one; none of four; and the last one has outlived all.
+    assert number_ending(5.0, ages, expected, ratios) == pytest.approx(1 / 4 + 2 / 3 + 0 + 0 + 1)
+    assert number_ending(100.0, ages, expected, ratios) == 5.0
+    assert number_ending(5.0, ages[:0], expected[:0], ratios) == 0.0
+
+
+def test_how_many_end_soon_is_what_a_simulation_says():
+    rng = np.random.default_rng(0)
+    ratios, ages = rng.lognormal(sigma=0.4, size=2_000), rng.uniform(0.0, 80.0, size=30)
+    ended = []
+    for age in ages:
+        seconds = 60.0 * rng.lognormal(sigma=0.4, size=20_000)
+        ended.append(np.mean(seconds[seconds > age] <= age + 15.0))
+    assert number_ending(15.0, ages, np.full(30, 60.0), ratios) == pytest.approx(sum(ended), rel=0.05)

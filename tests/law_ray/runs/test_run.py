@@ -217,7 +217,7 @@ def test_a_run_that_goes_on_is_in_the_state_that_its_journal_describes_after_eve
 
     def go_on(run, limit):
         while run.stop_reason() is None and limit:
-            trials = run.pending or (run.ask(3) if mode == "sync" else run.refill(3))
+            trials = run.pending or (run.ask(3) if mode == "sync" else run.refill(3, {}))
             run.enter(trials[limit % len(trials)].id, outcome(trials[limit % len(trials)]))
             limit -= 1
 

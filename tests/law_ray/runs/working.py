@@ -41,7 +41,7 @@ def work_async(run, rng, in_flight=4, limit=math.inf):
     under_way = list(run.pending)
     made = 0
     while (reason := run.stop_reason()) is None:
-        under_way += run.refill(in_flight)
+        under_way += run.refill(in_flight, {})
         if made == limit:
             return None
         trial = under_way.pop(int(rng.integers(min(in_flight, len(under_way)))))
