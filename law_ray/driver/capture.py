@@ -22,6 +22,8 @@ FOLDER = ".prints"
 def prints_folder(run_folder: Path) -> Iterator[Path]:
     """Yield an empty folder for `path_of`, and remove it in the end. An earlier driver that was killed left its own."""
     folder = run_folder / FOLDER
+    if folder.is_symlink():  # a run folder may come from somebody else
+        folder.unlink()
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):  # then nothing is captured
         folder.mkdir(mode=0o700)

@@ -25,6 +25,8 @@ class Prints:
         self._folder = folder
         self._waiting = b""
         path = folder / NAME
+        if path.is_symlink():  # a run folder may come from somebody else
+            path.unlink()
         self._size = path.stat().st_size if path.exists() else 0
 
     def add(self, source: str, text: str) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 import law_ray
 from law_ray.driver import api
+from law_ray.driver.capture import path_of, prints_folder
 from law_ray.errors import InputError
 from law_ray.runs.objective import BlackBox, code_of, say_what_runs
+from law_ray.runs.printed import Prints
 from law_ray.runs.report import page
 from law_ray.runs.settings import Settings
 from tests.law_ray.runs.working import OBJECTIVE, displacement, started, work
@@ -125,6 +127,21 @@ def test_nothing_is_written_where_a_link_in_the_folder_points(stranger, tmp_path
     run.plot_convergence(folder / "convergence.png")
     assert mine.read_text() == "precious"
     assert not (folder / name).is_symlink()
+
+
+def test_prints_are_not_written_where_a_link_in_the_folder_points(stranger, tmp_path):
+    folder, mine, others = stranger(), tmp_path / "mine", tmp_path / "others"
+    mine.write_text("precious")
+    others.mkdir()
+    (folder / "prints.log").symlink_to(mine)
+    (folder / ".prints").symlink_to(others)
+    Prints(folder).add("trial 1", "hello")
+    with prints_folder(folder) as captured:
+        path_of(captured, "1").write_text("hello")
+        assert list(others.iterdir()) == []
+    assert mine.read_text() == "precious"
+    assert (folder / "prints.log").read_text() == "trial 1: hello\n"
+    assert others.is_dir()
 
 
 def test_a_journal_that_is_a_link_to_another_file_leaves_that_as_it_is(tmp_path):
