@@ -208,7 +208,8 @@ def _spec(
         meant = f"do you mean {alike[0]}? There are" if alike else "choose among"
         raise InputError(f"there is no option {min(unknown)}: {meant} {', '.join(known)}")
     n_items = objective.n_items(n_items)
-    constraints = objective.constraints(n_items, settings.pop("before", ()), settings.pop("fixed", None) or {})
+    fixed = settings.pop("fixed", None)
+    constraints = objective.constraints(n_items, settings.pop("before", ()), () if fixed is None else fixed)
     batch_size = settings.pop("batch_size", "auto")
     resources = settings.pop("resources", None) or {}
     if not isinstance(resources, Mapping):

@@ -59,6 +59,13 @@ _amount = _require(
     lambda v: _is_number(v) and (v == 0 or LEAST_AMOUNT <= v < math.inf),
     f"give how much an evaluation needs: 0 for none, or at least {LEAST_AMOUNT}",
 )
+_gpus = _require(
+    lambda v: _is_number(v) and (v == 0 or LEAST_AMOUNT <= v < 1 or (1 <= v < math.inf and v == int(v))),
+    f"give a whole number, or a share of one GPU, at least {LEAST_AMOUNT}",
+)
+_method = _require(
+    lambda v: isinstance(v, str), "give the name of one, see `law-ray list`; a `Method` of your own is for `Optimizer`"
+)
 _cpus = _require(
     lambda v: _is_number(v) and LEAST_AMOUNT <= v < math.inf,
     f"give how many an evaluation needs, at least {LEAST_AMOUNT}",
@@ -95,7 +102,7 @@ class Settings:
     maximize: bool = option(False, WHAT, "Look for the largest value instead of the smallest.", _flag)
     before: tuple[tuple[int, int], ...] = option((), WHAT, "Item a must come before item b; any number of pairs.")
     fixed: tuple[tuple[int, int], ...] = option((), WHAT, "Items that must have a position, counted from 0.")
-    method: str = option("law-auto", HOW, "How to choose a batch, see `law-ray list`.")
+    method: str = option("law-auto", HOW, "How to choose a batch, see `law-ray list`.", _method)
     seed: int = option(0, HOW, "The seed of all random choices.")
     n_init: int = option(20, HOW, "Points of the initial design.")
     batch_size: int | None = option(
@@ -131,7 +138,7 @@ class Settings:
         "rescore",
     )
     num_cpus: float = option(1, ON_WHAT, "CPUs, and threads, of one evaluation.", _cpus)
-    num_gpus: float = option(0, ON_WHAT, "GPUs of one evaluation.", _amount)
+    num_gpus: float = option(0, ON_WHAT, "GPUs of one evaluation.", _gpus)
     memory: int = option(0, ON_WHAT, "Bytes of memory of one evaluation.", _amount)
     resources: tuple[tuple[str, float], ...] = option((), ON_WHAT, "Custom resources of Ray that one evaluation needs.")
     split: int = option(

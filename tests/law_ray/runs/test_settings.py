@@ -11,6 +11,7 @@ import pytest
 import law_ray
 from law_ray.cli import cli
 from law_ray.errors import InputError
+from law_ray.methods.registry import METHODS
 from law_ray.runs.settings import Settings, options
 
 QUICK = Settings(n_items=8, evals=40, batch_size=5, n_init=10, method="random")
@@ -140,6 +141,8 @@ def test_numbers_of_numpy_are_stored_as_those_of_python():
         ({"maximize": "no"}, "maximize is 'no': give True or False"),
         ({"n_items": 3, "evals": 9, "n_init": 8, "batch_size": 1}, "leaves 0 of the 6 permutations: give a smaller n_"),
         ({"num_gpus": -1}, "num_gpus is -1"),
+        ({"num_gpus": 1.5}, "num_gpus is 1.5: give a whole number, or a share of one GPU"),
+        ({"method": METHODS["law-est"]}, "method is Method.*give the name of one"),
         ({"memory": math.inf}, "memory is inf"),
         ({"memory": "4G"}, "memory is '4G'"),
         ({"resources": (("licence", -1.0),)}, "licence is -1"),
