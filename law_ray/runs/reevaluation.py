@@ -90,7 +90,7 @@ def probabilities_of_the_least(values: FloatArray, errors: FloatArray) -> FloatA
 
     P(i) = integral of N(w; v_i, s_i^2) prod_{j != i} (1 - Phi((w - v_j) / s_j)) dw, by quadrature over +-8 s_i.
     """
-    s = np.maximum(errors, 1e-12 * max(1.0, float(np.abs(values).max(initial=0.0))))
+    s = np.maximum(errors, max(1e-12 * float(np.abs(values).max(initial=0.0)), 1e-300))
     z, weights = gauss_legendre()
     w = values[:, None] + 8 * s[:, None] * z  # (m, N_NODES)
     log_above = log_ndtr((values - w[..., None]) / s)  # (m, N_NODES, m)

@@ -32,10 +32,11 @@ def test_probabilities_of_two_are_in_closed_form():
     )
 
 
-def test_exact_values_leave_no_doubt():
-    np.testing.assert_allclose(
-        probabilities_of_the_least(np.array([2.0, 1.0, 3.0]), np.zeros(3)), [0, 1, 0], atol=1e-12
-    )
+@pytest.mark.parametrize("unit", [1e-200, 1e-14, 1.0, 1e200])
+def test_exact_values_leave_no_doubt(unit):
+    exact = probabilities_of_the_least(unit * np.array([2.0, 1.0, 3.0]), np.zeros(3))
+    np.testing.assert_allclose(exact, [0, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(probabilities_of_the_least(np.zeros(4), np.zeros(4)), np.full(4, 0.25), atol=1e-12)
 
 
 def test_without_standard_errors_there_is_nothing_to_evaluate_again():
