@@ -263,7 +263,7 @@ def moved_sums(
     return sums
 
 
-@compiled(parallel=True, fastmath=True, calls=(additive, loops))
+@compiled(fastmath=True, calls=(additive, loops))  # not parallel: too little work to distribute
 def moved_distances(
     x: Int32Array, P_T: Int32Array, distances: Int32Array, codes: Int32Array, climber: IntArray, moves: Int32Array
 ) -> Int32Array:
@@ -272,7 +272,7 @@ def moved_distances(
     `moved_sums` describes the other arguments.
     """
     changed = np.empty((len(climber), len(codes), P_T.shape[1]), np.int32)
-    for r in prange(len(climber)):
+    for r in range(len(climber)):
         for c in range(len(codes)):
             for t in range(P_T.shape[1]):
                 changed[r, c, t] = distances[climber[r], c, t]
@@ -280,7 +280,9 @@ def moved_distances(
     return changed
 
 
-@compiled(parallel=True, fastmath=True, calls=(additive, loops))
+@compiled(
+    parallel=lambda x, q, codes, moves: x.size * len(codes) * len(moves), fastmath=True, calls=(additive, loops)
+)
 def move_lengths(x: Int32Array, q: Int32Array, codes: Int32Array, moves: Int32Array) -> Int32Array:
     """Return the distances (m, n_components, n_moves) between each x (m, n_items) before and after every move.
 

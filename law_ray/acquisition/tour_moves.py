@@ -109,7 +109,11 @@ def moved_sums(
     return sums
 
 
-@compiled(parallel=True, fastmath=True, calls=(additive_moves,))
+@compiled(
+    parallel=lambda x, own_images, own, alike, moves: 50 * len(x) * len(moves),  # most moves make 6 or 8 changes
+    fastmath=True,
+    calls=(additive_moves,),
+)
 def move_similarities(
     x: Int32Array, own_images: FloatArray, own: FloatArray, alike: FloatArray, moves: Int32Array
 ) -> FloatArray:
@@ -127,7 +131,7 @@ def move_similarities(
     return similarities
 
 
-@compiled(parallel=True, fastmath=True, calls=(additive_moves,))
+@compiled(fastmath=True, calls=(additive_moves,))  # not parallel: too little work to distribute
 def moved_similarities(
     x: Int32Array,
     images: FloatArray,
@@ -143,7 +147,7 @@ def moved_similarities(
     `moved_sums` describes the other arguments.
     """
     moved = np.empty((len(climber), similarities.shape[1]))
-    for r in prange(len(climber)):
+    for r in range(len(climber)):
         c = climber[r]
         similarities_after(moved[r], x[c], images, similarities[c], own_images[c], own[c], alike, moves[r])
     return moved

@@ -14,7 +14,7 @@ TOGETHER = 8
 """Tours whose images are written at once: so many numbers fill a line of the cache."""
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=lambda q, P: len(q) * P.size, fastmath=True)
 def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
     """Return the position distances (m, n) of q (m, n_items) to P (n, n_items); O(m n n_items)."""
     m, n = len(q), len(P)
@@ -28,7 +28,7 @@ def position_distances(q: Int32Array, P: Int32Array) -> Int32Array:
     return distances
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=lambda q, P: len(q) * P.size, fastmath=True)
 def hamming_distances(q: Int32Array, P: Int32Array) -> Int32Array:
     """Count the items that have another position: (m, n), for q (m, n_items) and P (n, n_items); O(m n n_items)."""
     m, n = len(q), len(P)
@@ -48,7 +48,7 @@ def follows(change, n_items, undirected):  # type: ignore[no-untyped-def]
     return (change == 1) | (change == 1 - n_items) | (undirected & ((change == -1) | (change == n_items - 1)))
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=lambda q, P, undirected: len(q) * P.size, fastmath=True)
 def neighbour_distances(q: Int32Array, P: Int32Array, undirected: bool) -> Int32Array:
     """Return n_items less the successors on the cycle, or the neighbours if `undirected`, that q and P share.
 
@@ -66,7 +66,7 @@ def neighbour_distances(q: Int32Array, P: Int32Array, undirected: bool) -> Int32
     return distances
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=lambda tables, offsets, distances: distances.size, fastmath=True)
 def look_up(tables: FloatArray, offsets: IntArray, distances: Int32Array) -> FloatArray:
     """Return sum_c tables[offsets[c] + distances[:, c]], (m, n), at distances (m, n_components, n)."""
     m, n_components, n = distances.shape
@@ -78,7 +78,7 @@ def look_up(tables: FloatArray, offsets: IntArray, distances: Int32Array) -> Flo
     return values
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=lambda x, alike: x.size * x.shape[1], fastmath=True)
 def own(x: Int32Array, alike: FloatArray) -> FloatArray:
     """Return R(x, x) (m,) of permutations x (m, n_items), with `alike` = T (n_items, n_items); O(m n_items^2)."""
     n_items = x.shape[1]
@@ -125,7 +125,7 @@ def add_images(
                 images[row, first + i] = found[i - begin, row]
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=lambda images, entries, n: entries.size * n, fastmath=True)
 def gathered(images: FloatArray, entries: Int32Array, n: int) -> FloatArray:
     """Return, for each row of `entries` (m, n_entries), the sum of these rows of `images` (n_items^2, >= n): (m, n)."""
     sums = np.zeros((len(entries), n))

@@ -4,17 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, lapack
-from scipy.optimize import minimize
+from scipy.linalg import LinAlgError
+from scipy.optimize import OptimizeResult, minimize
 
 from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import lapack, parallel
 
 N_FIT = 500
 """Points that a fit of the additive or the tour kernel uses at most, drawn at random from more.
 
 Heuristic: the cost is O(n^3) per evaluation.
 """
+
+THREADED = 100
+"""With more points, the fit from each start gets a thread (heuristic)."""
 
 Density = Callable[[FloatArray], tuple[float, FloatArray, float]]
 """parameters -> the log density, its gradient, and the constant mean that maximises it"""
@@ -45,18 +49,14 @@ def log_evidence(A: FloatArray, y: FloatArray) -> Evidence:
         LinAlgError: A is numerically singular.
     """
     n = len(y)
-    # LAPACK goes by columns. The lower triangle of a C-ordered A is the upper one of its transpose: no copy is needed.
-    lower = A.flags.f_contiguous
-    factor, failed = lapack.dpotrf(A if lower else A.T, lower=lower, overwrite_a=1, clean=0)
-    if failed:
-        raise LinAlgError("the covariance of the data is not positive definite")
-    solve_y, solve_1 = lapack.dpotrs(factor, np.column_stack([y, np.ones(n)]), lower=lower)[0].T
+    lapack.factorise(A)
+    solve_y, solve_1 = lapack.solve(A, np.column_stack([y, np.ones(n)])).T
     mean = float(solve_y.sum() / solve_1.sum())
     alpha = solve_y - mean * solve_1
-    log_det = 2.0 * np.log(np.diag(factor)).sum()
+    log_det = 2.0 * np.log(np.diag(A)).sum()
     value = -0.5 * ((y - mean) @ alpha + log_det + n * np.log(2.0 * np.pi))
-    inverse, _ = lapack.dpotri(factor, lower=lower, overwrite_c=1)
-    return Evidence(float(value), alpha, inverse if lower else inverse.T, mean)
+    lapack.invert(A)
+    return Evidence(float(value), alpha, A, mean)
 
 
 def standardized_part(
@@ -93,9 +93,9 @@ def maximised(density: Density, n: int, bounds: FloatArray, starts: Sequence[tup
             return 1e10, np.zeros(len(parameters))
         return -value / n, -gradient / n
 
-    fits = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-        for start, steps in starts
-    ]
-    found: FloatArray = min(fits, key=lambda fit: fit.fun).x
+    def fit(start_and_steps: tuple[FloatArray, int]) -> OptimizeResult:
+        start, steps = start_and_steps
+        return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+
+    found: FloatArray = min(parallel.each(fit, starts, n > THREADED), key=lambda fitted: fitted.fun).x
     return found

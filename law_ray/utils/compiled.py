@@ -13,36 +13,60 @@ from typing import Any
 # Threads that wait for the next loop must not spin: that would take processor time from the code between the loops.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from numba import config, njit
+from numba import config, get_num_threads, njit, set_num_threads
+
+LEAST_WORK = 300_000
+"""Operations below which a loop runs on one thread (heuristic: to wake the others takes as long as 70,000 of them)."""
 
 
-def compiled(parallel: bool = False, fastmath: bool = False, calls: Sequence[ModuleType] = ()) -> Callable[..., Any]:
+def compiled(
+    parallel: bool | Callable[..., int] = False, fastmath: bool = False, calls: Sequence[ModuleType] = ()
+) -> Callable[..., Any]:
     """Return a decorator that compiles a loop at its first call, or reads its machine code from disk.
 
     While a loop runs, other threads can (`law_ray.utils.parallel`).
 
     Args:
-        parallel: whether numba distributes the iterations of `prange` over threads.
+        parallel: whether numba distributes the iterations of `prange` over threads. A function of the loop's arguments
+            gives the number of operations; below `LEAST_WORK` the loop then runs on one thread.
         fastmath: whether floating-point operations may be reordered.
         calls: the modules, other than the loop's own, whose compiled functions or constants the loop uses. Numba itself
             does not notice that these have changed.
     """
 
     def decorate(function: Any) -> Any:
-        jitted = _jitted(function, parallel, fastmath, calls)
+        jitted = _jitted(function, bool(parallel), fastmath, calls)
+        is_compiled = False
 
         @functools.wraps(function)
-        def call(*arguments: Any) -> Any:
-            if not jitted.signatures:
+        def compile_or_run(*arguments: Any) -> Any:
+            nonlocal is_compiled
+            if not is_compiled:
                 # Processes that write one cache at the same time can crash. With this lock, one process compiles at a
                 # time, and the others then read the result from the cache.
                 path = Path(tempfile.gettempdir()) / f"law-ray-compiling-{os.getuid()}.lock"
                 with open(path, "w", opener=_without_links) as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX)
-                    return jitted(*arguments)
+                    result = jitted(*arguments)
+                is_compiled = True
+                return result
             return jitted(*arguments)
 
-        return call
+        if isinstance(parallel, bool):
+            return compile_or_run
+
+        @functools.wraps(function)
+        def run_little_on_one_thread(*arguments: Any) -> Any:
+            n_threads = get_num_threads()
+            if n_threads == 1 or parallel(*arguments) >= LEAST_WORK:
+                return compile_or_run(*arguments)
+            set_num_threads(1)
+            try:
+                return compile_or_run(*arguments)
+            finally:
+                set_num_threads(n_threads)
+
+        return run_little_on_one_thread
 
     return decorate
 

@@ -23,12 +23,43 @@ def cholesky(A: FloatArray) -> FloatArray:
     Raises:
         LinAlgError: A is not positive definite.
     """
-    factor, info = np.asfortranarray(A), ctypes.c_int()
-    _dpotrf(b"L", _int(len(A)), factor.ctypes.data, _lead(factor), ctypes.byref(info))
-    if info.value:
-        raise LinAlgError("the matrix is not positive definite")
+    factor = np.asfortranarray(A)
+    factorise(factor)
     _clear_above(factor)
     return factor
+
+
+def factorise(A: FloatArray) -> None:
+    """Overwrite the lower triangle of A (n, n), which may be stored by rows, with that of its Cholesky factor.
+
+    Raises:
+        LinAlgError: A is not positive definite.
+    """
+    info = ctypes.c_int()
+    _dpotrf(_triangle(A), _int(len(A)), A.ctypes.data, _lead(A), ctypes.byref(info))
+    if info.value:
+        raise LinAlgError("the matrix is not positive definite")
+
+
+def solve(factor: FloatArray, b: FloatArray) -> FloatArray:
+    """Return A^-1 b for b (n, m), by the lower triangle that `factorise` left of A."""
+    solved = np.array(b, order="F")
+    n, n_columns = _int(len(b)), _int(b.shape[1])
+    places = (factor.ctypes.data, _lead(factor), solved.ctypes.data, n)
+    _dpotrs(_triangle(factor), n, n_columns, *places, ctypes.byref(ctypes.c_int()))
+    return solved
+
+
+def invert(factor: FloatArray) -> None:
+    """Overwrite the lower triangle that `factorise` left of A with that of A^-1.
+
+    Raises:
+        LinAlgError: There is a zero on the diagonal.
+    """
+    info = ctypes.c_int()
+    _dpotri(_triangle(factor), _int(len(factor)), factor.ctypes.data, _lead(factor), ctypes.byref(info))
+    if info.value:
+        raise LinAlgError("the matrix is singular")
 
 
 def solve_triangular(factor: FloatArray, b: FloatArray) -> FloatArray:
@@ -63,9 +94,14 @@ def _clear_above(A: FloatArray) -> None:
         A[:j, j] = 0.0
 
 
+def _triangle(A: FloatArray) -> bytes:
+    """Return which triangle of A a routine finds where the lower one is: the upper one if A is stored by rows."""
+    return b"L" if A.strides[0] == A.itemsize else b"U"
+
+
 def _lead(A: FloatArray) -> Any:
-    """Return the distance between the columns of a matrix, as a routine takes it."""
-    return _int(max(len(A), A.strides[1] // A.itemsize))
+    """Return the distance between the columns of a matrix, or its rows, as a routine takes it."""
+    return _int(max(len(A), *(stride // A.itemsize for stride in A.strides)))
 
 
 def _int(number: int) -> Any:
@@ -88,5 +124,7 @@ def _routine(library: str, name: str, arguments: str) -> Any:
 
 
 _dpotrf = _routine("lapack", "dpotrf", "cimii")
+_dpotrs = _routine("lapack", "dpotrs", "ciimimii")
+_dpotri = _routine("lapack", "dpotri", "cimii")
 _dtrtrs = _routine("lapack", "dtrtrs", "ccciimimii")
 _dsyrk = _routine("blas", "dsyrk", "cciidmidmi")

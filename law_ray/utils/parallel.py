@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
 from numba import get_num_threads
@@ -10,9 +10,14 @@ from numba import get_num_threads
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
+_own_threads: ContextVar[int | None] = ContextVar("own_threads", default=None)
+"""How many threads a call within `each` may use for calls of its own."""
+
 
 def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], pays: bool = True) -> list[Result]:
     """Return the function of each argument, computed by as many threads as the compiled loops use.
+
+    A call that itself calls `each` shares them with the others.
 
     It helps where most of the work is done by compiled loops, matrix products and Cholesky factors, during which other
     threads can run. The function must not draw from a generator that another call draws from, nor call a loop that
@@ -24,9 +29,12 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
         pays: Whether a call takes long enough, some milliseconds, for threads to pay.
     """
     arguments = list(arguments)
-    n_threads = min(get_num_threads(), len(arguments)) if pays else 1
+    available = _own_threads.get() or get_num_threads()
+    n_threads = min(available, len(arguments)) if pays else 1
     if n_threads <= 1:
         return [function(argument) for argument in arguments]
-    with ThreadPoolExecutor(n_threads) as pool:  # its threads have the context of this one, and so its device
-        calls = [pool.submit(copy_context().run, function, argument) for argument in arguments]
+    context = copy_context()  # its threads have the context of this one, and so its device
+    context.run(_own_threads.set, available // n_threads)
+    with ThreadPoolExecutor(n_threads) as pool:
+        calls = [pool.submit(context.copy().run, function, argument) for argument in arguments]
         return [call.result() for call in calls]

@@ -61,6 +61,33 @@ def test_a_loop_runs_without_a_writable_cache_folder(project):
     assert not compiled_files(project)
 
 
+THREADS = """
+import numba
+import numpy as np
+from numba import get_thread_id, prange
+from law_ray.utils.compiled import LEAST_WORK, compiled
+
+@compiled(parallel=lambda x: work)
+def threads_of(x):
+    ids = np.empty(len(x), np.int64)
+    for i in prange(len(x)):
+        ids[i] = get_thread_id()
+    return ids
+
+numba.set_num_threads(2)
+for work in (LEAST_WORK, LEAST_WORK - 1):
+    print(len(set(threads_of(np.zeros(100)))), numba.get_num_threads())
+"""
+
+
+def test_a_loop_with_little_work_runs_on_one_thread(tmp_path):
+    (tmp_path / "threads.py").write_text(THREADS)
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "2", "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "threads.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["2 2", "1 2"]
+
+
 def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("precious")
     (tmp_path / "lock").symlink_to(tmp_path / "mine")

@@ -29,6 +29,22 @@ def test_the_factor_is_scipys(n, order):
 
 
 @sizes
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_in_place_factor_solution_and_inverse_are_scipys_and_leave_what_is_above(n, order):
+    A, b, above = positive_definite(n), np.random.default_rng(4).normal(size=(n, 3)), np.triu(np.full((n, n), 7.0), 1)
+    lower = order == "F"  # SciPy's routines go by columns
+    of_scipy, _ = scipy.linalg.lapack.dpotrf(A, lower=lower)
+    place = np.array(np.tril(A) + above, order=order)
+    lapack.factorise(place)
+    np.testing.assert_array_equal(place, np.tril(of_scipy if lower else of_scipy.T) + above)
+    np.testing.assert_array_equal(lapack.solve(place, b), scipy.linalg.lapack.dpotrs(of_scipy, b, lower=lower)[0])
+    np.testing.assert_allclose(A @ lapack.solve(place, b), b, atol=1e-9)
+    lapack.invert(place)
+    inverse, _ = scipy.linalg.lapack.dpotri(of_scipy, lower=lower)
+    np.testing.assert_array_equal(place, np.tril(inverse if lower else inverse.T) + above)
+
+
+@sizes
 def test_solutions_are_scipys_and_change_nothing(n):
     factor, rng = scipy.linalg.cholesky(positive_definite(n), lower=True), np.random.default_rng(1)
     for b in (rng.normal(size=n), rng.normal(size=(n, 1)), rng.normal(size=(n, 9)), rng.normal(size=(9, n)).T):
@@ -61,6 +77,8 @@ def test_what_has_no_factor_or_no_solution_is_refused():
         lapack.cholesky(np.diag([1.0, -1.0]))
     with pytest.raises(LinAlgError, match="singular"):
         lapack.solve_triangular(np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(LinAlgError, match="singular"):
+        lapack.invert(np.diag([1.0, 0.0]))
 
 
 def test_another_thread_runs_while_a_factor_is_computed():

@@ -1,4 +1,5 @@
 import threading
+import time
 
 import numba
 import pytest
@@ -30,6 +31,24 @@ def test_there_are_as_many_threads_as_the_compiled_loops_use():
         assert set(parallel.each(lambda _: threading.get_ident(), range(4))) == {threading.get_ident()}
     finally:
         numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("available", "outer", "inner"), [(2, 2, 1), (4, 2, 2), (7, 2, 3), (3, 1, 3)])
+def test_calls_within_calls_share_the_threads(monkeypatch, available, outer, inner):
+    monkeypatch.setattr(parallel, "get_num_threads", lambda: available)
+    running, most, lock = set[int](), [0], threading.Lock()
+
+    def work(_):
+        with lock:
+            running.add(threading.get_ident())
+            most[0] = max(most[0], len(running))
+        time.sleep(0.05)
+        with lock:
+            running.discard(threading.get_ident())
+
+    parallel.each(lambda _: parallel.each(work, range(8)), range(outer))
+    assert most[0] == outer * inner
+    assert parallel.each(lambda x: x, range(3)) == [0, 1, 2]
 
 
 def test_an_error_is_raised_here(two_threads):
