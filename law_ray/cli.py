@@ -142,7 +142,9 @@ def attach(name: str, address: str, quiet: bool, verbose: int, as_json: bool) ->
         spec, reason = detached.attach(name, address, not quiet)
         found = Run.load(spec.folder)
         black_box = BlackBox.from_record(found.objective)
-        tell(_with_page(api.result_of(found, black_box, reason), black_box))
+        result = api.concluded(found, black_box, spec.settings.backup, reason)
+        tell(_with_page(result, black_box))
+        _check_backup(result)
 
 
 @cli.command()

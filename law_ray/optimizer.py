@@ -126,7 +126,7 @@ class Optimizer:
         self._round: int = INITIAL
         self._trials: list[Trial] = []  # by id
         self._pending_ids: set[int] = set()
-        self._known_ids: dict[int, None] = {}  # in the order of the asks before which the values came in, then by id
+        self._known_since: dict[int, int] = {}  # how many trials there were at the ask that first knew these, by id
         self._excluded: Exclusions = Exclusions(key)
 
     def ask(self, batch_size: int, continue_round: bool = False) -> list[Trial]:
@@ -193,8 +193,8 @@ class Optimizer:
 
     def _known(self) -> list[Trial]:
         """Return the trials with a value, those that an earlier ask knew before the others, as `BatchContext` says."""
-        new = [trial.id for trial in self._trials if trial.known and trial.id not in self._known_ids]
-        return [self._trials[i] for i in (*self._known_ids, *new)]
+        new = [trial.id for trial in self._trials if trial.known and trial.id not in self._known_since]
+        return [self._trials[i] for i in (*self._known_since, *new)]
 
     def _context(self, round: int) -> BatchContext:
         """Return what the method chooses from, with its model fitted if it has one."""
@@ -323,14 +323,22 @@ class Optimizer:
         types = ("int64", "int64", "object", "float64", "str", "float64", "float64")
         return pd.DataFrame(columns).astype(dict(zip(names, types, strict=True)))  # the same without trials
 
+    def known_since(self, trial_id: int) -> int | None:
+        """Return how many trials there were when an ask first knew the value of this one; None before that.
+
+        To replay the asks and the values in this order leads to the same proposals.
+        """
+        return self._known_since.get(trial_id)
+
     def key(self, permutation: IntArray) -> Hashable:
         """Return the key of a permutation. Permutations with equal keys are one point."""
         return self._excluded.key(permutation)
 
     def _enter(self, permutations: IntArray, round: int) -> list[Trial]:
         self._round = round
-        self._known_ids = dict.fromkeys(trial.id for trial in self._known())
         first = len(self._trials)
+        for trial in self._known():
+            self._known_since.setdefault(trial.id, first)
         for permutation in permutations:
             self._append(Trial(len(self._trials), round, permutation.copy()))
         return self._trials[first:]

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ class LAWSearch(Searcher):
             "version": VERSION,
             "settings": self._settings(),
             "model": None if model is None else model.to_record(),
-            "trials": [_record(trial) for trial in self.optimizer.trials],
+            "trials": [_record(trial, self.optimizer.known_since(trial.id)) for trial in self.optimizer.trials],
         }
         Path(checkpoint_path).write_text(json.dumps(state, allow_nan=False))
 
@@ -189,13 +190,17 @@ class LAWSearch(Searcher):
         self.optimizer = Optimizer(
             old.n_items, old.method, old.seed, old.n_init, old.maximize, self._key, old.constraints, old.start
         )
+        ended = defaultdict(list)  # the numbers of the trials that are entered before so many trials are there
         for number, record in enumerate(state["trials"]):
+            if record["state"] in ("told", "failed"):
+                ended[record.get("known_since", len(state["trials"]))].append(number)
+        for number, record in enumerate(state["trials"]):
+            self._enter_again(state["trials"], ended[number])
             if record["state"] == "added":
                 self.optimizer.add([record["permutation"]], [record["outcome"]["value"]])
-                continue
-            self.optimizer.replay([record["permutation"]], record["round"], state["model"])
-            if record["state"] != "pending":
-                self._enter(number, Outcome(**record["outcome"]))
+            else:
+                self.optimizer.replay([record["permutation"]], record["round"], state["model"])
+        self._enter_again(state["trials"], ended[len(state["trials"])])
 
     def restore_from_dir(self, checkpoint_dir: str) -> None:
         """Restore as `restore` does, but leave the trials that Tune knows to Tune.
@@ -208,8 +213,8 @@ class LAWSearch(Searcher):
             number = numbers.get(tuple(config[self._parameter]))
             if number is not None:
                 self._trials[tune_id] = number
-                if status in ("TERMINATED", "ERROR"):
-                    self.on_trial_complete(tune_id, result, error=status == "ERROR")
+            if status in ("TERMINATED", "ERROR"):
+                self.on_trial_complete(tune_id, result, error=status == "ERROR")
 
     def _aim(self, metric: str | None, mode: str | None) -> None:
         """Set the metric and the mode where they are not known yet; what is known must not change."""
@@ -251,6 +256,10 @@ class LAWSearch(Searcher):
         standard_error = 0.0 if self._standard_error is None else result.get(self._standard_error)
         return checked((result.get(str(self._metric)), standard_error), seconds)
 
+    def _enter_again(self, records: Sequence[Config], numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._enter(number, Outcome(**records[number]["outcome"]))
+
     def _enter(self, number: int, outcome: Outcome) -> None:
         if outcome.reason:
             self.optimizer.fail(number, outcome.reason, outcome.seconds)
@@ -258,7 +267,7 @@ class LAWSearch(Searcher):
             self.optimizer.tell(number, outcome.value, outcome.standard_error, outcome.seconds)
 
 
-def _record(trial: Trial) -> Config:
+def _record(trial: Trial, known_since: int | None) -> Config:
     """Return a trial for JSON, which has no NaN: NaN fields of its outcome are left out."""
     outcome = Outcome(trial.value, trial.standard_error, trial.seconds, trial.reason)
     return {
@@ -266,6 +275,7 @@ def _record(trial: Trial) -> Config:
         "round": trial.round,
         "state": trial.state,
         "outcome": {name: value for name, value in outcome._asdict().items() if value == value},
+        **({} if known_since is None else {"known_since": known_since}),
     }
 
 

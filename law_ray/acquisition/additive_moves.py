@@ -280,9 +280,7 @@ def moved_distances(
     return changed
 
 
-@compiled(
-    parallel=lambda x, q, codes, moves: x.size * len(codes) * len(moves), fastmath=True, calls=(additive, loops)
-)
+@compiled(parallel=lambda x, q, codes, moves: x.size * len(codes) * len(moves), fastmath=True, calls=(additive, loops))
 def move_lengths(x: Int32Array, q: Int32Array, codes: Int32Array, moves: Int32Array) -> Int32Array:
     """Return the distances (m, n_components, n_moves) between each x (m, n_items) before and after every move.
 

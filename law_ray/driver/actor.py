@@ -141,7 +141,12 @@ class Driver:
         """Work until a stop rule ends the run."""
         self._messages.listen()
         warnings.showwarning = lambda message, *_: log.warning("%s", message)
-        with contextlib.redirect_stdout(_Lines(self._prints)), contextlib.redirect_stderr(_Lines(self._prints)):
+        with (
+            _Lines(self._prints) as out,
+            _Lines(self._prints) as err,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             return self._worked(pickled)
 
     def _worked(self, pickled: bytes) -> str:
@@ -266,6 +271,12 @@ class _Lines(io.TextIOBase):
         if lines:
             self._prints.add("driver", "\n".join(lines))
         return len(text)
+
+    def close(self) -> None:
+        """Add the last line, if it was begun and not ended."""
+        if self._begun:
+            self.write("\n")
+        super().close()
 
 
 def start_driver(spec: Spec) -> Any:

@@ -296,7 +296,7 @@ def resume(
     settings = replace(settings, backup=backup or settings.backup)
     black_box.n_items(settings.n_items)
     if run.is_complete(settings.evals):
-        return _concluded(run, black_box, settings.backup, run.end_reason)
+        return concluded(run, black_box, settings.backup, run.end_reason)
     journal.wait_until_free(folder, HANDOVER)
     journal.Journal(folder).close()  # what it refuses is refused before Ray starts
     return _follow(black_box, Spec(folder, settings, None), address, progress, callbacks)
@@ -340,10 +340,10 @@ def _follow(
         raise raised
     if not (folder / journal.NAME).exists():
         raise RunError(f"{reason} while the run was prepared, before it began: give more than {settings.max_time:g} s")
-    return _concluded(Run.load(folder), objective, settings.backup, reason)
+    return concluded(Run.load(folder), objective, settings.backup, reason)
 
 
-def _concluded(run: Run, objective: BlackBox, backup: str | None, reason: str) -> Result:
+def concluded(run: Run, objective: BlackBox, backup: str | None, reason: str) -> Result:
     """Return the result of a run that ended for a reason, and bring its backup up to date."""
     result = result_of(run, objective, reason)
     if backup is not None:
@@ -367,6 +367,8 @@ def _interrupted(folder: Path) -> Interrupted:
 def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
     """Return the result of a run that ended for a reason, after the objective has written its files."""
     done = run.ended
+    if not done:
+        raise RunError(f"no evaluation ended before {reason}: resume {run.folder}")
     if all(trial.state == "failed" for trial in done):
         error = RunError(
             f"no evaluation succeeded before {reason}: correct the objective, then resume {run.folder} with more "
@@ -380,7 +382,7 @@ def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
         run.optimizer.history,
         run.folder,
         len(done),
-        max((trial.round for trial in done), default=0),
+        max(trial.round for trial in done),
         run.seconds_asking,
         run.seconds_evaluating,
         reason,

@@ -144,10 +144,10 @@ class _View:
         self._asked = [self._driver.status.remote(), self._driver.messages.remote(self._seen)]
         self._asked_at = time.monotonic()
 
-    def _take(self, timeout: float) -> bool:
+    def _take(self, timeout: float) -> None:
         """Take the driver's answer, if it comes in time, and ask again."""
         if len(ray.wait(self._asked, num_returns=2, timeout=timeout)[0]) < 2:
-            return False
+            return
         self._status, messages = ray.get(self._asked)
         self._answered = time.monotonic()
         if messages:
@@ -155,7 +155,6 @@ class _View:
             with self.progress.aside():
                 hand_over(messages)
         self._ask()
-        return True
 
 
 def stop(driver: Any, folder: Path) -> None:

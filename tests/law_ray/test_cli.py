@@ -60,6 +60,14 @@ def slower(permutation, rng):
 
 def broken(permutation):
     raise OSError("no licence")
+
+class Written:
+    def __call__(self, permutation):
+        return displacement(permutation)
+
+    def write(self, permutation, folder):
+        (folder / "answer.txt").write_text(str(permutation.tolist()))
+        return [folder / "answer.txt"]
 """
 HELPER = """
 import numpy as np
@@ -620,11 +628,12 @@ def test_a_run_ends_well_though_its_backup_does_not(project, here, monkeypatch):
 def test_a_detached_run_is_attached_to_and_stopped_by_its_name(project, here):
     options = ["--n-items", 8, "--n-init", 6, "--batch-size", 3, "--method", "random", "--detach"]
     try:
-        begun = here("run", "my_objective.py:quiet", *options, "one", "--evals", 12, "--address", "auto",
-                     "--out", "one", "--json", cwd=project)  # fmt: skip
+        begun = here("run", "my_objective.py:Written", *options, "one", "--evals", 12, "--address", "auto",
+                     "--out", "one", "--backup", f"file://{project}/copy", "--json", cwd=project)  # fmt: skip
         assert answer_of(begun) == {"name": "one", "out": str(project / "one"), "progress": "law-ray attach one"}
         found = answer_of(here("attach", "one", "--quiet", "--json", cwd=project))
         assert (found["evaluations"], found["stopped"]) == (12, "all evaluations were made")
+        assert (project / "copy" / "answer.txt").read_text() == str(found["best_permutation"])
         here("run", "my_objective.py:slow", *options, "two", "--evals", 200, "--address", "auto", "--out", "two",
              cwd=project)  # fmt: skip
         stopped = here("stop", "two", cwd=project).stdout

@@ -305,6 +305,25 @@ def test_a_search_saved_anywhere_goes_on_as_if_nothing_had_happened(tmp_path, ca
     assert again.optimizer.history.equals(searcher.optimizer.history)
 
 
+def test_a_restored_search_knows_the_values_in_the_order_in_which_they_came(tmp_path):
+    """Fits depend on that order."""
+    searcher = search(batch_size=1)
+    wrapped = ConcurrencyLimiter(searcher, 4)
+    running = hand_out(wrapped)
+    for turn in range(6):
+        name = list(running)[-1 if turn < 3 else 0]  # the latest ends first
+        complete(wrapped, {name: running.pop(name)})
+        running |= hand_out(wrapped)
+    searcher.save(str(tmp_path / "state.json"))
+    again = search(batch_size=1)
+    again.restore(str(tmp_path / "state.json"))
+    numbers = range(len(searcher.optimizer.trials))
+    order = [searcher.optimizer.known_since(number) for number in numbers]
+    assert [again.optimizer.known_since(number) for number in numbers] == order
+    known = [since for since in order if since is not None]
+    assert known != sorted(known)
+
+
 def tune_saves(folder, trials):
     """As Tune does, the trials (id, permutation, status), each with a result."""
     data = [
@@ -335,6 +354,16 @@ def test_what_tune_saved_before_or_after_the_search_is_reconciled_with_it(tmp_pa
     again.on_trial_complete(first[0], {"score": 99.0, "config/permutation": first[1]})  # evaluated once more
     assert states(again) == ["told", "told", "failed", "told"]
     assert list(hand_out(again).values()) == plain([4, 3], failing=[third[1]])[4:]
+
+    later = next(
+        permutation
+        for permutation in Constraints(N_ITEMS, BEFORE).enumerate(1000).tolist()
+        if permutation not in proposals(again.optimizer)
+    )
+    tune_saves(tmp_path, [(*first, "TERMINATED"), ("later", later, "TERMINATED")])  # the search was saved before
+    again = search()
+    again.restore_from_dir(str(tmp_path))
+    assert (states(again)[-1], proposals(again.optimizer)[-1]) == ("added", later)
 
     tune_saves(tmp_path, [(*first, "TERMINATED"), (*second, "RUNNING")])  # and does not know of the others
     again = search()

@@ -281,7 +281,10 @@ def test_a_broken_objective_ends_the_run_and_says_why(tmp_path):
 
 def test_a_run_without_a_success_has_no_result(tmp_path):
     run = working.started(tmp_path / "run", Settings(n_items=7, evals=10, n_init=10))
-    for trial in run.ask(10):
+    run.ask(10)
+    with pytest.raises(RunError, match="no evaluation ended before the time was up: resume"):
+        api.result_of(Run.load(tmp_path / "run"), BlackBox(other), "the time was up")
+    for trial in run.pending:
         run.enter(trial.id, Outcome(reason="no licence"))
     with pytest.raises(
         RunError, match="no evaluation succeeded before the time was up: correct the objective, then resume"

@@ -214,6 +214,24 @@ def test_without_max_time_no_driver_is_ended_from_outside(tmp_path):
         watch(Late.remote(CHOOSING), b"", tmp_path, None, interrupted, False, interrupted.set)
 
 
+class Suggesting:
+    """The first item; its `starts` print two lines in the driver, and do not end the second."""
+
+    n_items = 5
+
+    def __call__(self, permutation):
+        return float(permutation[0])
+
+    def starts(self, count, rng):
+        print("looking around", "found none", sep="\n", end="")
+        return np.empty((0, 5), dtype=int)
+
+
+def test_what_is_printed_in_the_driver_is_kept_to_the_last_letter(tmp_path):
+    minimize(Suggesting(), tmp_path)
+    assert (tmp_path / NAME).read_text() == "driver: looking around\ndriver: found none\n"
+
+
 def talking(permutation):
     print("item", permutation[0], "is first")
     os.system("echo from a shell 1>&2")
