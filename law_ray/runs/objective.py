@@ -146,7 +146,7 @@ class BlackBox:
             )
         if self.fingerprint != record["fingerprint"]:
             raise InputError(f"{folder} is a run of another objective: the data or options of {self.name} have changed")
-        if self._code != record.get("code"):
+        if self._code != record.get("code", self._code):
             warnings.warn(f"the code of {self.name} has changed since the run began; old values stay", stacklevel=3)
 
     def n_items(self, given: int | None = None) -> int:

@@ -193,7 +193,7 @@ class Run(Plots):
     @property
     def evaluated(self) -> tuple[IntArray, FloatArray]:
         """The orderings (m, n_items) that have a value, and the values (m,): means where there are repeats."""
-        known = [trial for trial in self.optimizer.trials if trial.state in ("told", "added")]
+        known = [trial for trial in self.optimizer.trials if trial.known]
         orderings = np.array([trial.permutation for trial in known]).reshape(-1, self.settings.n_items)
         return orderings, np.array([score(trial, self.repeats.get(trial.id, ()))[0] for trial in known])
 
