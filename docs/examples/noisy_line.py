@@ -1,4 +1,4 @@
-"""A noisy production line: in which order should ten jobs go through three machines?
+"""A noisy production line: in which order should nine jobs go through three machines?
 
     python noisy_line.py
 

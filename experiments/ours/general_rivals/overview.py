@@ -43,7 +43,7 @@ def overview(rows: pd.DataFrame) -> str:
         ]
         besides = _besides(name, of_problem, digits)
         lines.append([f"{name}: {about.text}", cells["law-auto"], *others, besides])
-    header = ["problem", "law-auto", "best of the others", "local search", "random", "heuristic or published"]
+    header = ["problem", "law-auto", "best library", "local search", "random", "heuristic or published"]
     return markdown.table(header, lines)
 
 
