@@ -1,5 +1,4 @@
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,29 +23,21 @@ NEED_RAY = ("tests/docs/", "tests/law_ray/driver/", "tests/law_ray/test_cli.py",
 """Where the tests are that use the fixture `cluster`."""
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let another process compile the loops of the tour kernel before the golden histories are compared.
-
-    The process that compiles them gets other last digits than the processes that then read them from disk.
-    """
-    if any(item.nodeid.startswith("tests/golden/") for item in session.items):
-        script = "from tests.golden.scenarios import method_on; method_on('law-auto', 'tour')"
-        subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[1], check=True)
-
-
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Run all tests that need Ray in one process, where tests run in several (`make test`).
+    """Run all tests that need Ray in one process, and the golden histories, where tests run in several (`make test`).
 
     The mark `xdist_group` would say the same, but pytest 9.2 ignores what pytest-xdist 3.8 makes of it.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class WithRayTogether(LoadScopeScheduling):
+    class Grouped(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith("tests/golden/"):
+                return "golden"
             return "ray" if nodeid.startswith(NEED_RAY) else nodeid
 
-    return WithRayTogether(config, log) if config.getvalue("dist") == "loadgroup" else None
+    return Grouped(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")

@@ -138,36 +138,38 @@ def gathered(images: FloatArray, entries: Int32Array, n: int) -> FloatArray:
 
 
 @compiled(fastmath=True)
-def image_sums(alike: FloatArray, before: Int32Array, after: Int32Array, entries: Int32Array) -> FloatArray:
-    """Return R(x, x') of some tours to all tours, O(n_items^3) for each of m tours, and O(n_items) for each pair.
+def image_sums(alike: FloatArray, before: Int32Array, after: Int32Array, joins: Int32Array, first: int) -> FloatArray:
+    """Return R(x, x') of some tours to themselves and those before them: the lower triangle of R, as it is symmetric.
 
-    One image T M_x T after the other is computed and used, which takes less memory than all of them, and so less time.
+    O(n_items^3) for each of m tours, and O(n_items) for each pair. One image T M_x T after the other is computed and
+    used, which takes less memory than all of them, and so less time.
 
     Args:
         alike: (n_items, n_items) T.
         before: (m, n_items) the item before each item.
         after: (m, n_items) the item after each item.
-        entries: (n, 2 n_items) where M_x' of each tour x' is 1, in the flat matrix.
+        joins: (n, n_items) where M_x' of each tour x' is 1, in the flat matrix, as `tour.joins` returns it.
+        first: which of the n tours is the first of the m.
 
     Returns:
-        (m, n)
+        (m, n), and 0 above the triangle.
     """
-    sums = np.empty((len(before), len(entries)))
+    sums = np.zeros((len(before), len(joins)))
     for i in range(len(before)):
         image = np.dot(_neighbours_alike(alike, before[i], after[i]).T, alike).ravel()
-        for t in range(len(entries)):
+        for t in range(first + i + 1):
             total = 0.0
-            for e in range(entries.shape[1]):
-                total += image[entries[t, e]]
-            sums[i, t] = total
+            for e in range(joins.shape[1]):
+                total += image[joins[t, e]]
+            sums[i, t] = 2.0 * total
     return sums
 
 
 @compiled(fastmath=True)
 def weighted_products(
-    alike: FloatArray, before: Int32Array, after: Int32Array, entries: Int32Array, weights: FloatArray
+    alike: FloatArray, before: Int32Array, after: Int32Array, joins: Int32Array, first: int, weights: FloatArray
 ) -> FloatArray:
-    """Return sum_it weights[i, t] M_i T M_t (n_items, n_items) of some tours i and all tours t.
+    """Return sum_it weights[i, t] M_i T M_t (n_items, n_items) of some tours i, and the tours t up to each of them.
 
     O(n_items^3 + n n_items) for each of m tours.
 
@@ -175,17 +177,19 @@ def weighted_products(
         alike: (n_items, n_items) T.
         before: (m, n_items) the item before each item, of tours i.
         after: (m, n_items) the item after each item.
-        entries: (n, 2 n_items) where M_t is 1, in the flat matrix.
+        joins: (n, n_items) where M_t is 1, in the flat matrix, as `tour.joins` returns it.
+        first: which of the n tours is the first of the m.
         weights: (m, n).
     """
     n_items = len(alike)
     total = np.zeros((n_items, n_items))
     for i in range(len(before)):
         weighted = np.zeros(n_items * n_items)
-        for t in range(len(entries)):
-            for e in range(entries.shape[1]):
-                weighted[entries[t, e]] += weights[i, t]
-        total += np.dot(_neighbours_alike(alike, before[i], after[i]), weighted.reshape(n_items, n_items))
+        for t in range(first + i + 1):
+            for e in range(joins.shape[1]):
+                weighted[joins[t, e]] += weights[i, t]
+        half = weighted.reshape(n_items, n_items)
+        total += np.dot(_neighbours_alike(alike, before[i], after[i]), half + half.T)
     return total
 
 

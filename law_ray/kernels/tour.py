@@ -101,7 +101,8 @@ class TourKernel:
 
     def _similarities(self, q: Int32Array, images: Images) -> FloatArray:
         own = images.own[: len(q)] if q is images.points else self.own(q)
-        return loops.gathered(images.matrices, joins(q), len(images.points)) / np.sqrt(own)[:, None]
+        halves = loops.gathered(images.matrices, joins(q), len(images.points))
+        return 2.0 * halves / np.sqrt(own)[:, None]
 
     def images(self, P: Int32Array) -> Images:
         """Return the images of every point.
@@ -153,7 +154,9 @@ def neighbours(q: Int32Array) -> tuple[IntArray, IntArray]:
 
 
 def joins(q: Int32Array) -> Int32Array:
-    """Return where M_x is 1, as a * n_items + b: (m, 2 n_items)."""
-    x, n_items = np.argsort(q, axis=1), q.shape[1]
-    after = np.roll(x, -1, axis=1)
-    return np.concatenate([x * n_items + after, after * n_items + x], axis=1).astype(np.int32)
+    """Return where M_x is 1, as a * n_items + b of each item a and the item b after it: (m, n_items).
+
+    M_x is symmetric, so that is one half of it. A sum over it, of a symmetric matrix, is twice the sum over these.
+    """
+    x = np.argsort(q, axis=1)
+    return (x * q.shape[1] + np.roll(x, -1, axis=1)).astype(np.int32)

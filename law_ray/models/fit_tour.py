@@ -64,9 +64,10 @@ class TourEvidence:
         """
         (w1, w2, noise), vectors = np.exp(parameters[:3]), parameters[3:].reshape(self._shape)
         T = alike(vectors)
-        R = np.concatenate(
-            parallel.each(lambda some: image_sums(T, *self._neighbours[:, some], self._joins), self._parts)
+        lower = np.concatenate(
+            parallel.each(lambda some: image_sums(T, *self._neighbours[:, some], self._joins, some.start), self._parts)
         )
+        R = lower + np.tril(lower, -1).T
         own = np.diag(R).copy()
         scale = np.sqrt(np.outer(own, own))
         C = R / scale
@@ -89,11 +90,18 @@ class TourEvidence:
         return (*_with_prior(parameters, value, gradient), mean)
 
     def _gradient_of_alike(self, of_R: FloatArray, T: FloatArray) -> FloatArray:
-        """Return the gradient with respect to T from that with respect to R: 2 sum_ij of_R[i, j] M_i T M_j."""
+        """Return the gradient with respect to T from that with respect to R: 2 sum_ij of_R[i, j] M_i T M_j.
+
+        Only the terms with j <= i are computed: as of_R is symmetric, the others are their transposes.
+        """
+        lower = np.tril(of_R)
+        lower[np.diag_indices(len(lower))] *= 0.5
         products = parallel.each(
-            lambda some: weighted_products(T, *self._neighbours[:, some], self._joins, of_R[some]), self._parts
+            lambda some: weighted_products(T, *self._neighbours[:, some], self._joins, some.start, lower[some]),
+            self._parts,
         )
-        return 2.0 * np.sum(products, axis=0)
+        half = np.sum(products, axis=0)
+        return np.asarray(2.0 * (half + half.T))
 
     def pack(self, hyperparameters: TourHyperparameters) -> FloatArray:
         """Return the parameters (size,) of some hyperparameters."""

@@ -1,5 +1,8 @@
 """Small optimisations whose every proposal is recorded: each method on three problems, and each special case."""
 
+import json
+import sys
+
 import numpy as np
 
 from law_ray import METHODS, Constraints, Optimizer
@@ -123,3 +126,16 @@ def scenarios():
         for method in ("law-auto", "law-est", "q-ei", "ga"):
             found[f"{method}, {scenario.__name__.replace('_', ' ')}"] = (scenario, method)
     return {**found, "law-auto, on a plateau": (on_a_plateau,), "law-auto, used up": (used_up,)}
+
+
+def main():
+    found = scenarios()
+    histories = {}
+    for name in sys.argv[1:]:
+        play_one, *arguments = found[name]
+        histories[name] = play_one(*arguments)
+    print(json.dumps(histories))
+
+
+if __name__ == "__main__":
+    main()

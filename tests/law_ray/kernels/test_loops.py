@@ -17,15 +17,15 @@ def some_tours(n_items=7, n=5, seed=0):
 
 
 def test_sums_of_images_are_inner_products_of_whole_matrices():
-    T, before, after, entries, M = some_tours()
-    expected = np.einsum("iab,ac,tcd,db->it", M, T, M, T)
-    np.testing.assert_allclose(loops.image_sums(T, before, after, entries), expected, atol=1e-12)
-    np.testing.assert_allclose(loops.image_sums(T, before[2:4], after[2:4], entries), expected[2:4], atol=1e-12)
+    T, before, after, joins, M = some_tours()
+    expected = np.tril(np.einsum("iab,ac,tcd,db->it", M, T, M, T))
+    np.testing.assert_allclose(loops.image_sums(T, before, after, joins, 0), expected, atol=1e-12)
+    np.testing.assert_allclose(loops.image_sums(T, before[2:4], after[2:4], joins, 2), expected[2:4], atol=1e-12)
 
 
 def test_weighted_products_are_sums_of_whole_matrices():
-    T, before, after, entries, M = some_tours()
-    weights = np.random.default_rng(1).normal(size=(2, 5))
-    expected = np.einsum("it,iab,bc,tcd->ad", weights, M[1:3], T, M)
-    products = loops.weighted_products(T, before[1:3], after[1:3], entries, weights)
+    T, before, after, joins, M = some_tours()
+    weights = np.random.default_rng(1).normal(size=(5, 5))
+    expected = np.einsum("it,iab,bc,tcd->ad", np.tril(weights)[1:3], M[1:3], T, M)
+    products = loops.weighted_products(T, before[1:3], after[1:3], joins, 1, weights[1:3])
     np.testing.assert_allclose(products, expected, atol=1e-12)
