@@ -84,13 +84,15 @@ def own(x: Int32Array, alike: FloatArray) -> FloatArray:
     n_items = x.shape[1]
     similarities = np.empty(len(x))
     for i in prange(len(x)):
-        total = 0.0
+        before, after = x[i], np.roll(x[i], -1)
+        among, alone = 0.0, 0.0  # of two joins of the tour, in one order, and of a join and itself
         for k in range(n_items):
-            a, b = x[i, k], x[i, (k + 1) % n_items]
-            for m in range(n_items):
-                c, d = x[i, m], x[i, (m + 1) % n_items]
-                total += alike[a, c] * alike[b, d] + alike[a, d] * alike[b, c]
-        similarities[i] = 2.0 * total
+            a, b = before[k], after[k]
+            alone += alike[a, a] * alike[b, b] + alike[a, b] * alike[a, b]
+            for m in range(k):
+                c, d = before[m], after[m]
+                among += alike[a, c] * alike[b, d] + alike[a, d] * alike[b, c]
+        similarities[i] = 2.0 * (2.0 * among + alone)
     return similarities
 
 
