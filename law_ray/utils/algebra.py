@@ -39,14 +39,14 @@ BLOCK = 128
 class Device:
     """Where matrices are: in an array library, and there on a device."""
 
-    library: Any = np
-    """a namespace of the array API standard"""
+    namespace: Any = np
+    """of the functions of the array API standard"""
     where: Any = None
     """what that library calls the device"""
 
     def put(self, array: FloatArray) -> Matrix:
         """Return a NumPy array as a matrix on this device."""
-        return array if self.library is np else self.library.asarray(np.ascontiguousarray(array), device=self.where)
+        return array if self.namespace is np else self.namespace.asarray(np.ascontiguousarray(array), device=self.where)
 
 
 CPU = Device()
@@ -85,11 +85,11 @@ def device(name: str) -> Device:
 def of_torch(where: str) -> Device:
     """Return torch's device of a name such as "cuda" or "cpu"."""
     import torch
-    from array_api_compat import torch as library
+    from array_api_compat import torch as namespace
 
     # The first factor on a GPU loads libraries, which fails in several threads at once (pytorch/pytorch#90613).
     torch.linalg.cholesky(torch.eye(1, device=where))
-    return Device(library, torch.device(where))
+    return Device(namespace, torch.device(where))
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def gram(A: Matrix) -> Matrix:
 
 def trace(A: Matrix) -> float:
     """Return the sum of the diagonal of A (n, n)."""
-    return float(np.trace(A) if isinstance(A, np.ndarray) else _device_of(A).library.linalg.trace(A))
+    return float(np.trace(A) if isinstance(A, np.ndarray) else _device_of(A).namespace.linalg.trace(A))
 
 
 def add_to_diagonal(A: Matrix, value: float) -> Matrix:
@@ -155,7 +155,7 @@ def cholesky(A: Matrix) -> Matrix:
     """
     if isinstance(A, np.ndarray):
         return lapack.cholesky(A)
-    return _device_of(A).library.linalg.cholesky(A)
+    return _device_of(A).namespace.linalg.cholesky(A)
 
 
 def inverse(factor: Matrix) -> Matrix:
@@ -182,14 +182,14 @@ def triangle_product(factor: Matrix, B: FloatArray, transposed: bool = False, ov
 
 def solve(factor: Matrix, B: Matrix) -> Matrix:
     """Return L^-1 B, (n, m), for a lower triangular L (n, n), by blocks of rows: nearly all of it are products."""
-    library = np if isinstance(factor, np.ndarray) else _device_of(factor).library
-    solved = library.empty_like(B)
+    namespace = np if isinstance(factor, np.ndarray) else _device_of(factor).namespace
+    solved = namespace.empty_like(B)
     n = B.shape[0]
     for begin in range(0, n, BLOCK):
         rows = slice(begin, min(begin + BLOCK, n))
         left = B[rows, :] - factor[rows, :begin] @ solved[:begin, :]
         corner = factor[rows, rows]
-        solved[rows, :] = solve_few(corner, left) if library is np else library.linalg.solve(corner, left)
+        solved[rows, :] = solve_few(corner, left) if namespace is np else namespace.linalg.solve(corner, left)
     return solved
 
 
@@ -205,20 +205,20 @@ def solve_both(factor: Matrix, b: FloatArray) -> FloatArray:
     """Return (L L')^-1 b for a lower triangular L (n, n) and a NumPy array b (n,)."""
     if isinstance(factor, np.ndarray):
         return cho_solve((factor, True), b, check_finite=False)
-    turned = _device_of(factor).library.flip(factor.T)  # by half, and so lower triangular
+    turned = _device_of(factor).namespace.flip(factor.T)  # by half, and so lower triangular
     return solve_few(turned, solve_few(factor, b)[::-1])[::-1]
 
 
 def _eye(matrix: Matrix) -> Matrix:
     """Return the identity of the size of a matrix (n, n) that is not NumPy's, where it is."""
     there = _device_of(matrix)
-    return there.library.eye(matrix.shape[0], dtype=matrix.dtype, device=there.where)
+    return there.namespace.eye(matrix.shape[0], dtype=matrix.dtype, device=there.where)
 
 
 def _zeros(n: int, matrix: Matrix) -> Matrix:
     """Return zeros (n, n) where a matrix is that is not NumPy's."""
     there = _device_of(matrix)
-    return there.library.zeros((n, n), dtype=matrix.dtype, device=there.where)
+    return there.namespace.zeros((n, n), dtype=matrix.dtype, device=there.where)
 
 
 def _device_of(matrix: Matrix) -> Device:

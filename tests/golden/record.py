@@ -16,9 +16,8 @@ from typing import Any
 from tests.golden.scenarios import scenarios
 
 FILE = Path(__file__).parent / "histories.json"
-FEATURES = (
-    "avx avx2 bmi bmi2 cmov cx16 f16c fma lzcnt mmx movbe popcnt sse sse2 sse3 sse4.1 sse4.2 ssse3"  # of a Haswell
-)
+FEATURES = "avx avx2 bmi bmi2 cmov cx16 f16c fma lzcnt mmx movbe popcnt sse sse2 sse3 sse4.1 sse4.2 ssse3"
+"""Those of a Haswell, which was the first kind of processor with AVX2."""
 ENVIRONMENT = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": ",".join(f"+{feature}" for feature in FEATURES.split()),

@@ -129,12 +129,9 @@ def scenarios():
 
 
 def main():
-    found = scenarios()
-    histories = {}
-    for name in sys.argv[1:]:
-        play_one, *arguments = found[name]
-        histories[name] = play_one(*arguments)
-    print(json.dumps(histories))
+    """Play the scenarios that are named, and print their histories by name."""
+    chosen = {name: scenarios()[name] for name in sys.argv[1:]}
+    print(json.dumps({name: play(*arguments) for name, (play, *arguments) in chosen.items()}))
 
 
 if __name__ == "__main__":
