@@ -15,6 +15,7 @@ BEGIN = "# Speed\n\nRegenerate with `python -m experiments.ours.speed`, or one p
 PARTS: dict[str, Callable[[], str]] = {
     "batches": choosing.batches,
     "asks": choosing.asks_in_a_run,
+    "asks-on-a-gpu": choosing.asks_on_a_gpu,
     "devices": devices.algebra_by_device,
     "choices-by-device": devices.choices_by_device,
     "against-plain": choosing.against_plain,

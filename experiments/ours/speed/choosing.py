@@ -4,8 +4,10 @@ import functools
 import importlib
 import time
 
+import click
 import numpy as np
 
+from experiments.ours.speed.devices import name_of_gpu
 from experiments.ours.speed.problems import as_in_a_run, costs_of_assignments, lengths_of_tours
 from experiments.ours.speed.timing import median, table
 from law_ray.acquisition import swap_moves
@@ -19,6 +21,8 @@ from law_ray.space.constraints import Constraints
 from law_ray.space.exclusions import Exclusions
 from law_ray.space.permutations import sample
 from law_ray.utils.seeding import generator
+
+HEADER_OF_ASKS = "problem | n_items | n at the end | B | median | largest | first of all, which may compile"
 
 
 def seconds_of_a_batch(n_items: int, n: int, batch_size: int, repeats: int, method: str = "law-est") -> float:
@@ -50,6 +54,19 @@ def batches() -> str:
 
 def asks_in_a_run() -> str:
     """Time asks of law-auto that go on from the fit before: the first ones find it, and are not counted."""
+    rows = _rows_of_asks("cpu")
+    return table("Choosing a batch by law-auto in a run: seconds", HEADER_OF_ASKS, rows)
+
+
+def asks_on_a_gpu() -> str:
+    """Time the same asks with the matrices of the models on a GPU, and on the CPU of that machine."""
+    devices = ("cuda", "cpu") if name_of_gpu() else ()
+    rows = [f"{device} | {row}" for device in devices for row in _rows_of_asks(device)]
+    title = "Choosing a batch by law-auto in a run, with and without a GPU: seconds"
+    return table(title, f"device | {HEADER_OF_ASKS}", rows) + name_of_gpu()
+
+
+def _rows_of_asks(device: str) -> list[str]:
     rows = []
     for name, f_of, n_items, n, batch_size, n_settling in (
         ("assignment", costs_of_assignments, 22, 300, 5, 8),
@@ -62,7 +79,7 @@ def asks_in_a_run() -> str:
     ):
         f = f_of(n_items)
         X, y = as_in_a_run(f, n_items, n)
-        optimizer = Optimizer(n_items)
+        optimizer = Optimizer(n_items, device=device)
         optimizer.add(X, y)
         seconds = []
         for _ in range(n_settling + max(1, min(8, n_settling))):
@@ -74,8 +91,8 @@ def asks_in_a_run() -> str:
         counted = seconds[n_settling:]
         timings = f"{np.median(counted):.1f} | {max(counted):.1f} | {seconds[0]:.1f}"
         rows.append(f"{name} | {n_items} | {n + (len(seconds) - 1) * batch_size} | {batch_size} | {timings}")
-    header = "problem | n_items | n at the end | B | median | largest | first of all, which may compile"
-    return table("Choosing a batch by law-auto in a run: seconds", header, rows)
+        click.echo(rows[-1])
+    return rows
 
 
 def against_plain() -> str:
