@@ -39,6 +39,14 @@ MAX_IDLE = 0.03
 """The share of its time that a slot may wait for a choice in asynchronous mode; beyond, points are chosen ahead
 (heuristic)."""
 
+RECENT_CHOICES = 10
+"""The longest of so many choices says how long the next ones may take when points are chosen ahead (heuristic).
+
+Some take ten times as long as others, since the model is fitted anew now and then. On a simulated cluster of 128 slots
+whose evaluations take 60 seconds, with choices that take 0.3 to 6 seconds and 0.05 more for each point, slots were idle
+for 6% of the time by the last choice, 4% by the longest of five and 2% by the longest of ten.
+"""
+
 TIME_IS_UP = "the time was up"
 """The reason for the end of a run whose max_time is over."""
 
@@ -209,13 +217,15 @@ class ActiveRun(Run):
     def _n_ahead(self, n_slots: int, ages: Mapping[int, float]) -> int:
         """Return how many points to choose ahead: as many as trials end during this choice and the next one.
 
-        They wait until slots become free, so that no slot waits for a choice. None if choosing takes so little time
-        that slots hardly wait, because a point chosen later knows more values.
+        They wait until slots become free, so that no slot waits for a choice. Each choice is taken to last as long as
+        the longest of the last ones. None if choosing takes so little time that slots hardly wait, because a point
+        chosen later knows more values.
         """
         timed = [trial for trial in self.ended if math.isfinite(trial.seconds)][-MAX_VALUES:]
         if self.settings.batch_size or not timed or not self.seconds_of_asks:
             return 0
-        asking, mean = self.seconds_of_asks[-1], max(statistics.mean(trial.seconds for trial in timed), 1e-9)
+        asking = max(self.seconds_of_asks[-RECENT_CHOICES:])
+        mean = max(statistics.mean(trial.seconds for trial in timed), 1e-9)
         if asking < MAX_IDLE * mean:
             return 0
         expected = {number: seconds for number, seconds in self.expected_seconds.items() if seconds > 0}

@@ -368,11 +368,10 @@ def test_as_many_points_are_chosen_ahead_as_trials_end_during_two_choices(tmp_pa
     run = started(tmp_path / "run", settings)
     for trial in run.refill(10, {}):
         run.enter(trial.id, Outcome(1.0, seconds=10.0))
-    run.seconds_of_asks.append(asking)
+    run.seconds_of_asks = [9000.0, 0.0, asking, *[0.0] * 8]  # the longest of the last ten counts
     ages = dict(enumerate([9.9, 9.9, 9.9, 6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0], start=100))
     run.refill(10, ages)
     assert len(run.pending) == 10 + n_ahead
-    run.seconds_of_asks[-1] = asking
     assert run.refill(10, ages) == []
 
 
