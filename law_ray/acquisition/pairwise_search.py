@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from law_ray.acquisition.local_search import LEAST_GAIN
 from law_ray.acquisition.pairwise_moves import Swaps
 from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.space.constraints import Constraints
@@ -18,8 +19,6 @@ from law_ray.utils import parallel
 
 Value = Callable[[FloatArray, FloatArray], FloatArray]
 """(mean, variance), each (m,), -> value, larger is better"""
-LEAST_GAIN = 1e-9
-"""Smaller gains may be rounding errors (heuristic)."""
 MAX_STEPS = 10_000
 """Of a climb, which ends long before (heuristic)."""
 N_TRIED = 8

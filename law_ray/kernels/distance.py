@@ -112,15 +112,15 @@ def largest_hamming_distance(n_items: int) -> int:
 
 def discordant_pairs(positions1: Int32Array, positions2: Int32Array) -> Int32Array:
     """Count the pairs of items in the opposite order (Kendall's tau distance); O(n m n_items^2)."""
-    signs1, signs2 = _pair_signs(positions1), _pair_signs(positions2)
+    orders1, orders2 = orders(positions1), orders(positions2)
     # A pair adds 1 to the product where it is concordant and -1 where not.
-    return ((signs1.shape[1] - signs1 @ signs2.T) / 2).astype(np.int32)
+    return ((orders1.shape[1] - orders1 @ orders2.T) / 2).astype(np.int32)
 
 
-def _pair_signs(positions: Int32Array) -> FloatArray:
-    """(n, pairs): 1 where the first item of a pair precedes the second, -1 where it follows; as floats, for BLAS."""
-    first, second = np.triu_indices(positions.shape[1], 1)
-    return np.where(positions[:, first] < positions[:, second], 1.0, -1.0)
+def orders(positions: Int32Array) -> FloatArray:
+    """Return o(a, b) of all pairs of items a < b, (m, n_pairs): 1 where a precedes b, else -1; as floats, for BLAS."""
+    a, b = np.triu_indices(positions.shape[1], 1)
+    return np.where(positions[:, a] < positions[:, b], 1.0, -1.0)
 
 
 def n_pairs(n_items: int) -> int:

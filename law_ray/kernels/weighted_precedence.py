@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from law_ray.kernels.distance import orders
 from law_ray.typing import FloatArray, Int32Array
 
 
@@ -88,12 +89,6 @@ class WeightedPrecedenceKernel:
         if self._last[0] is not P:
             self._last = P, orders(P) * self.scale
         return self._last[1]
-
-
-def orders(q: Int32Array) -> FloatArray:
-    """Return o(a, b) of all pairs a < b, (m, n_pairs), at positions q (m, n_items)."""
-    a, b = np.triu_indices(q.shape[1], 1)
-    return np.where(q[:, a] < q[:, b], 1.0, -1.0)
 
 
 def pair_shares(item_weights: FloatArray) -> FloatArray:

@@ -43,7 +43,7 @@ class Design:
     """of the points where the best value was found many times"""
     purposes_if_noisy: tuple[Purpose, ...] = (Purpose.EXPLORE,)
     """of the points where the values are noisy; `experiments.ours.imperfect` compares"""
-    beta: float = 9.0
+    beta: float = pairwise.BETA
     """of the confidence bound that explores"""
     beta_if_noisy: float = 16.0
     """of the same where the values are noisy, chosen with `purposes_if_noisy`"""

@@ -31,7 +31,7 @@ CLEAR_ADVANTAGE = 2.5
 On tho30, 2 lost to 2.5 and 3 (162,100 in eight runs, 159,000 in nine); on nug22, 4 found the optimum in none of three.
 """
 BETA = 9.0
-"""Of the confidence bound that explores, as for the process."""
+"""Of the confidence bound that explores, here and for the points that the process chooses (heuristic)."""
 N_BEST, N_RANDOM = 4, 4
 """Starts of the climbs for a point that explores: the best permutations evaluated, and random ones (heuristic)."""
 N_SEARCHES = 10

@@ -17,6 +17,9 @@ N_FIT = 500
 Heuristic: the cost is O(n^3) per evaluation.
 """
 
+NOISE, NOISE_DEVIATION = 0.01, 2.0
+"""The median of the log-normal prior of a fitted noise variance, and the deviation of its logarithm (heuristic)."""
+
 THREADED = 100
 """With more points, the fit from each start gets a thread (heuristic)."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from law_ray.kernels.additive import COMPONENTS, AdditiveHyperparameters, Tables
 from law_ray.kernels.distance import positions_of
-from law_ray.models.evidence import log_evidence, maximised, standardized_part
+from law_ray.models.evidence import NOISE, NOISE_DEVIATION, log_evidence, maximised, standardized_part
 from law_ray.typing import FloatArray, Int32Array, IntArray
 from law_ray.utils.compiled import compiled
 
@@ -27,7 +27,7 @@ class AdditiveEvidence:
 
     The parameters are those of all COMPONENTS in their order, and then the noise. The decays' priors are log-normal
     around 3 / n_items, with which a kernel falls to about exp(-1) or exp(-3) between random permutations. The noise's
-    prior is log-normal around 0.01.
+    prior is log-normal around NOISE.
     """
 
     def __init__(self, X: IntArray, y: FloatArray, known_noise: FloatArray) -> None:
@@ -43,9 +43,9 @@ class AdditiveEvidence:
         self._weights = np.setdiff1d(np.arange(self.size - 1), self._decays)
         self.prior_centre = np.full(self.size, np.log(0.1))  # of the priors of the log parameters
         self.prior_centre[self._decays] = np.log(3.0 / self._n_items)
-        self.prior_centre[-1] = np.log(0.01)
+        self.prior_centre[-1] = np.log(NOISE)
         deviation = np.full(self.size, np.inf)
-        deviation[self._decays], deviation[-1] = 1.5, 2.0
+        deviation[self._decays], deviation[-1] = 1.5, NOISE_DEVIATION
         self._precision = deviation**-2
         lower, upper = np.full(self.size, np.log(1e-3 * LEAST_WEIGHT)), np.full(self.size, np.log(1e2))
         lower[self._decays], upper[self._decays] = np.log(1e-3 / self._n_items), np.log(20.0)

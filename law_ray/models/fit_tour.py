@@ -10,7 +10,7 @@ import numpy as np
 from law_ray.kernels.distance import positions_of
 from law_ray.kernels.loops import image_sums, weighted_products
 from law_ray.kernels.tour import TourHyperparameters, alike, joins, neighbours
-from law_ray.models.evidence import N_FIT, log_evidence, maximised, standardized_part
+from law_ray.models.evidence import N_FIT, NOISE, NOISE_DEVIATION, log_evidence, maximised, standardized_part
 from law_ray.models.fit_additive import LEAST_WEIGHT
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import parallel
@@ -30,7 +30,7 @@ TOGETHER = 32
 WARM_STEPS, FRESH_STEPS = 15, 60
 """Steps of L-BFGS from the previous fit, and from a fresh start (heuristic)."""
 FRESH_WORK = 1e8
-"""A fresh start is made beside the previous fit up to so many points times items cubed (heuristic): 60 items."""
+"""A fresh start is made beside the previous fit up to so many points times items cubed (heuristic): 500 of 58 items."""
 MAX_WORK, LEAST_STEPS = 3e10, 5
 """Steps from the previous fit are no more than so much of the same allows, and at least so many (heuristic).
 
@@ -123,10 +123,11 @@ def _gradient_of_vectors(of_T: FloatArray, T: FloatArray, vectors: FloatArray) -
 
 def _with_prior(parameters: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
     """Add the log density of the priors to the log evidence, and its derivatives to the gradient."""
-    weights, vectors, away = np.exp(parameters[:2]), parameters[3:], parameters[2] - np.log(0.01)
-    value -= 0.5 * (np.sum((vectors / DEVIATION) ** 2) + np.log(weights + LEAST_WEIGHT).sum() + (away / 2.0) ** 2)
+    weights, vectors, away = np.exp(parameters[:2]), parameters[3:], parameters[2] - np.log(NOISE)
+    of_vectors, of_noise = np.sum((vectors / DEVIATION) ** 2), (away / NOISE_DEVIATION) ** 2
+    value -= 0.5 * (of_vectors + np.log(weights + LEAST_WEIGHT).sum() + of_noise)
     gradient[:2] -= 0.5 * weights / (weights + LEAST_WEIGHT)
-    gradient[2] -= away / 4.0
+    gradient[2] -= away / NOISE_DEVIATION**2
     gradient[3:] -= vectors / DEVIATION**2
     return float(value), gradient
 

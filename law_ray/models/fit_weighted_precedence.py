@@ -6,9 +6,9 @@ each other. `law_ray.kernels.weighted_precedence` defines the notation.
 
 import numpy as np
 
-from law_ray.kernels.distance import positions_of
-from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters, orders, pair_shares
-from law_ray.models.evidence import N_FIT, log_evidence, maximised
+from law_ray.kernels.distance import orders, positions_of
+from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters, pair_shares
+from law_ray.models.evidence import N_FIT, NOISE, NOISE_DEVIATION, log_evidence, maximised
 from law_ray.models.fit_additive import LEAST_NOISE
 from law_ray.models.part import part
 from law_ray.models.standardize import Standardization
@@ -32,7 +32,7 @@ class WeightedPrecedenceEvidence:
     """The log posterior density of the parameters, and its gradient, given n points of standardized values (n,).
 
     The parameters (size,) are log w, the log of the noise, and the logs of the items' weights. The noise has the prior
-    of `fit_additive`.
+    of `evidence.NOISE`.
     """
 
     def __init__(self, X: IntArray, y: FloatArray, known_noise: FloatArray) -> None:
@@ -63,9 +63,9 @@ class WeightedPrecedenceEvidence:
         of_products = np.zeros((len(logs), len(logs)))
         of_products[self._pairs] = shares * (of_shares - of_shares @ shares)  # with respect to log s_a + log s_b
         of_logs = of_products.sum(axis=0) + of_products.sum(axis=1)
-        away = parameters[1] - np.log(0.01)
-        value -= 0.5 * (np.sum((logs / DEVIATION) ** 2) + (away / 2.0) ** 2)
-        of_noise = noise * np.trace(of_A) - away / 4.0
+        away = parameters[1] - np.log(NOISE)
+        value -= 0.5 * (np.sum((logs / DEVIATION) ** 2) + (away / NOISE_DEVIATION) ** 2)
+        of_noise = noise * np.trace(of_A) - away / NOISE_DEVIATION**2
         gradient = np.concatenate([[np.vdot(of_C, C), of_noise], of_logs - logs / DEVIATION**2])
         return float(value), gradient, mean
 
