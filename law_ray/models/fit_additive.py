@@ -6,6 +6,8 @@ derivatives of a table are tables too, so an evaluation costs one Cholesky facto
 of parameters.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from law_ray.kernels.additive import COMPONENTS, AdditiveHyperparameters, Tables
@@ -157,8 +159,24 @@ def fit(
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
     """
-    evidence = AdditiveEvidence(*standardized_part(X, y, standard_errors, rng))
-    starts = [(evidence.prior_centre, FRESH_STEPS)]
-    if previous is not None:
-        starts.append((evidence.pack(previous), WARM_STEPS))
-    return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))
+    return prepared(X, y, rng, previous, standard_errors)()
+
+
+def prepared(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: AdditiveHyperparameters | None = None,
+    standard_errors: FloatArray | None = None,
+) -> Callable[[], AdditiveHyperparameters]:
+    """Draw what `fit` draws, and return the rest of it, which may run while others draw from the generator."""
+    part = standardized_part(X, y, standard_errors, rng)
+
+    def rest() -> AdditiveHyperparameters:
+        evidence = AdditiveEvidence(*part)
+        starts = [(evidence.prior_centre, FRESH_STEPS)]
+        if previous is not None:
+            starts.append((evidence.pack(previous), WARM_STEPS))
+        return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))
+
+    return rest

@@ -5,6 +5,8 @@ other. The gradient costs about as much as the evidence, however many parameters
 defines the notation.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from law_ray.kernels.distance import positions_of
@@ -151,13 +153,29 @@ def fit(
         previous: The last fit.
         standard_errors: (n,) of the values, 0 where unknown.
     """
-    evidence = TourEvidence(*standardized_part(X, y, standard_errors, rng))
+    return prepared(X, y, rng, previous, standard_errors)()
+
+
+def prepared(
+    X: IntArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    previous: TourHyperparameters | None = None,
+    standard_errors: FloatArray | None = None,
+) -> Callable[[], TourHyperparameters]:
+    """Draw what `fit` draws, and return the rest of it, which may run while others draw from the generator."""
+    part = standardized_part(X, y, standard_errors, rng)
     work = min(len(y), N_FIT) * X.shape[1] ** 3
     most = max(LEAST_STEPS, int(MAX_WORK / work))
-    starts = []
+    fresh = []
     if previous is None or work <= FRESH_WORK:
-        vectors = rng.normal(size=evidence.size - 3) * SPREAD / np.sqrt(N_DIMENSIONS)
-        starts.append((np.concatenate([START, vectors]), min(FRESH_STEPS, 2 * most)))
-    if previous is not None:
-        starts.append((evidence.pack(previous), min(WARM_STEPS, most)))
-    return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))
+        vectors = rng.normal(size=X.shape[1] * N_DIMENSIONS) * SPREAD / np.sqrt(N_DIMENSIONS)
+        fresh.append((np.concatenate([START, vectors]), min(FRESH_STEPS, 2 * most)))
+
+    def rest() -> TourHyperparameters:
+        evidence = TourEvidence(*part)
+        warm = [] if previous is None else [(evidence.pack(previous), min(WARM_STEPS, most))]
+        starts = fresh + warm
+        return evidence.unpack(maximised(evidence, len(y), evidence.bounds, starts))
+
+    return rest

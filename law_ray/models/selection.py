@@ -7,7 +7,7 @@ prediction errors is used.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -114,11 +114,6 @@ class SelectionHyperparameters(OfSelected):
         """The hyperparameters of the selected model."""
         return self.models[self.number_selected]
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the last call of `fit` fitted them: it keeps them while values grow by less than `REFIT`."""
-        return self.n_fitted == self.n
-
     def to_record(self) -> dict[str, Any]:
         """Return them as a journal stores them, under the names of the first version."""
         weighted = self.weighted and {"weighted": self.weighted.to_record(), "weighted_errors": self.weighted_errors}
@@ -164,10 +159,10 @@ def fit(
     """
     rows = np.arange(len(y))
     latest = latest_errors(X, y, previous, standard_errors, rows)
-    return refit(X, y, rng, previous, standard_errors, rows, latest)
+    return prepared(X, y, rng, previous, standard_errors, rows, latest)()
 
 
-def refit(
+def prepared(
     X: IntArray,
     y: FloatArray,
     rng: np.random.Generator,
@@ -175,9 +170,12 @@ def refit(
     standard_errors: FloatArray | None,
     rows: IntArray,
     latest: tuple[float, ...] | None,
-) -> SelectionHyperparameters:
-    """Do the same as `fit` by some `rows` (m,) of the values, given the `latest_errors`."""
-    n, deviation = len(y), _deviation(y[rows])
+) -> Callable[[], SelectionHyperparameters]:
+    """Draw what `fit` draws, by some `rows` (m,) of the values and given the `latest_errors`; return the rest of it.
+
+    The rest may run while others draw from the generator.
+    """
+    n, due, deviation = len(y), is_due(y, rows, previous), _deviation(y[rows])
     X, y, standard_errors = X[rows], y[rows], None if standard_errors is None else standard_errors[rows]
     errors: tuple[float, ...] = (0.0, 0.0)
     weighted_errors = errors
@@ -187,15 +185,21 @@ def refit(
             of_additive, of_tour, *of_weighted = latest
             errors = remembered(errors, (of_additive, of_tour))
             weighted_errors = remembered(weighted_errors, (of_additive, *of_weighted)) if of_weighted else (0.0, 0.0)
-        if not _outgrown(n, deviation, previous):
-            return replace(previous, prediction_errors=errors, weighted_errors=weighted_errors, n=n)
-    additive = fit_additive.fit(X, y, rng, previous.additive if previous else None, standard_errors)
-    tour = fit_tour.fit(X, y, rng, previous.tour if previous else None, standard_errors)
-    fitted = SelectionHyperparameters(additive, tour, errors, n, n, deviation)
-    if X.shape[1] < LEAST_ITEMS or _share_of_neighbours(additive) > MOST_OF_NEIGHBOURS:
-        return fitted
-    weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
-    return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)
+        if not due:
+            kept = replace(previous, prediction_errors=errors, weighted_errors=weighted_errors, n=n)
+            return lambda: kept
+    fit_to_additive = fit_additive.prepared(X, y, rng, previous.additive if previous else None, standard_errors)
+    fit_to_tour = fit_tour.prepared(X, y, rng, previous.tour if previous else None, standard_errors)
+
+    def rest() -> SelectionHyperparameters:
+        additive = fit_to_additive()
+        fitted = SelectionHyperparameters(additive, fit_to_tour(), errors, n, n, deviation)
+        if X.shape[1] < LEAST_ITEMS or _share_of_neighbours(additive) > MOST_OF_NEIGHBOURS:
+            return fitted
+        weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
+        return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)
+
+    return rest
 
 
 def _share_of_neighbours(additive: AdditiveHyperparameters) -> float:
@@ -204,11 +208,14 @@ def _share_of_neighbours(additive: AdditiveHyperparameters) -> float:
     return replace(additive, components=components).signal_variance / additive.signal_variance
 
 
-def _outgrown(n: int, deviation: float, previous: SelectionHyperparameters) -> bool:
-    """Say whether n values of this deviation differ enough from those of the last fit for another one.
+def is_due(y: FloatArray, rows: IntArray, previous: SelectionHyperparameters | None) -> bool:
+    """Say whether values y (n,), of which the process gets some `rows`, differ enough from those fitted last.
 
     They do if they are no more than at the last call: then they are a part of the values, and others than before.
     """
+    if previous is None:
+        return True
+    n, deviation = len(y), _deviation(y[rows])
     grown = n >= REFIT * previous.n_fitted or not previous.deviation / REFIT <= deviation <= previous.deviation * REFIT
     return grown or n <= previous.n
 

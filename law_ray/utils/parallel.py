@@ -1,14 +1,15 @@
-"""Call a function for several arguments at once, in threads."""
+"""Call a function for several arguments at once, or two functions, in threads."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from numba import get_num_threads
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 _own_threads: ContextVar[int | None] = ContextVar("own_threads", default=None)
 """How many threads a call within `each` may use for calls of its own."""
@@ -38,3 +39,9 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
     with ThreadPoolExecutor(n_threads) as pool:
         calls = [pool.submit(context.copy().run, function, argument) for argument in arguments]
         return [call.result() for call in calls]
+
+
+def both(first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
+    """Return the results of two functions without arguments, called at the same time as in `each`."""
+    results: list[Any] = each(lambda call: call(), (first, second))
+    return results[0], results[1]

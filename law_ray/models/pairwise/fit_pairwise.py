@@ -82,6 +82,8 @@ def fit(
 ) -> PairwiseHyperparameters:
     """Update the prediction errors of all models, fit the process, and continue those chains that do not rest.
 
+    The process is fitted in half of the threads while the chains go on in the others.
+
     Where sweeps are costly, chains whose draws are not needed rest: those that predict too badly to be used, and all
     where the process predicts better. They go on when the process is fitted again, after a tenth more values.
 
@@ -110,20 +112,29 @@ def fit(
             of_pairs, of_chains = _latest_errors(X, y, previous, standard_errors, rows)
             of_process = of_processes[previous.selection.number_selected]
             errors, chain_errors = remembered(errors, (of_process, of_pairs)), remembered(chain_errors, of_chains)
-    selected = selection.refit(X, y, rng, earlier, standard_errors, rows, of_processes)
-    fitted = PairwiseHyperparameters(selected, previous.chains if previous else (), errors, chain_errors, len(y))
-    if not kinds:
-        return fitted
-    return _advanced(fitted, kinds, _data(X, y, standard_errors, rows), rng)
+    due = selection.is_due(y, rows, earlier)
+    fit_process = selection.prepared(X, y, rng, earlier, standard_errors, rows, of_processes)
+
+    def with_chains(fitted: PairwiseHyperparameters) -> PairwiseHyperparameters:
+        return _advanced(fitted, kinds, _data(X, y, standard_errors, rows), due, rng) if kinds else fitted
+
+    if previous is None:
+        return with_chains(PairwiseHyperparameters(fit_process(), (), errors, chain_errors, len(y)))
+    judged = replace(previous, prediction_errors=errors, chain_errors=chain_errors, n=len(y), ensemble=None)
+    selected, fitted = parallel.both(fit_process, lambda: with_chains(judged))
+    return replace(fitted, selection=selected)
 
 
 def _advanced(
-    fitted: PairwiseHyperparameters, kinds: Sequence[Kind], data: Data, rng: np.random.Generator
+    fitted: PairwiseHyperparameters, kinds: Sequence[Kind], data: Data, due: bool, rng: np.random.Generator
 ) -> PairwiseHyperparameters:
-    """Return a fit with its chains continued, or begun, and with the draws of those that are used."""
+    """Return a fit with its chains continued, or begun, and with the draws of those that are used.
+
+    That does not depend on how the process is fitted, only on whether it is: `due`.
+    """
     chains, errors = list(fitted.chains), fitted.chain_errors
     n, n_items = data.X.shape
-    is_due = fitted.selection.is_new or n_sweeps(n, n_items) > USUAL_SWEEPS
+    is_due = due or n_sweeps(n, n_items) > USUAL_SWEEPS
     if not chains:
         for kind in kinds:
             chains.append(_new_chain(kind, data, rng, chains))

@@ -20,6 +20,7 @@ from law_ray.models.pairwise.ensemble import symmetric
 from law_ray.models.pairwise.grids import Grid, full_grids, grids_with_gaps
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
+from law_ray.utils import parallel
 
 MAX_VALUES = 250
 """The evidence is that of so many values, evenly spread over all (heuristic)."""
@@ -121,13 +122,16 @@ def _best_grid(sides: Iterable[_Side], n_items: int) -> _Judged:
     """Return the best grid. The search climbs from the best ones of N_CLIMBS shapes."""
     with_gaps = grids_with_gaps(n_items) if n_items <= MAX_WITH_GAPS else ()
     grids = [*full_grids(n_items), *with_gaps]
-    judged = sorted((side.judged(grid) for side in sides for grid in grids), key=lambda each: -each.evidence)
+    pairs = list(itertools.product(sides, grids))
+    judged = parallel.each(lambda pair: pair[0].judged(pair[1]), pairs)
+    judged.sort(key=lambda each: -each.evidence)
     if n_items > MAX_WITH_GAPS:
         return judged[0]
     of_shapes: dict[tuple[tuple[int, ...], bool], _Judged] = {}
     for each in judged:
         of_shapes.setdefault((each.grid.shape, each.side.of_items), each)
-    return max(map(_climbed, itertools.islice(of_shapes.values(), N_CLIMBS)), key=lambda each: each.evidence)
+    best_shapes = itertools.islice(of_shapes.values(), N_CLIMBS)
+    return max(parallel.each(_climbed, best_shapes), key=lambda each: each.evidence)
 
 
 def _climbed(judged: _Judged) -> _Judged:

@@ -178,11 +178,12 @@ def test_hyperparameters_are_fitted_again_when_values_or_their_deviation_have_gr
     earlier = dataclasses.replace(both((0.5, 1.5)), tour=tour, n=n - 1, n_fitted=100, deviation=1.0)
     monkeypatch.setattr(selection, "latest_errors", lambda *arguments: (1.0, 2.0))
     fits = []
-    monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append(arguments[3]) or earlier.additive)
-    monkeypatch.setattr(fit_tour, "fit", lambda *arguments: fits.append(arguments[3]) or earlier.tour)
+    for kernel, previous in ((fit_additive, earlier.additive), (fit_tour, earlier.tour)):
+        fit = lambda *arguments, previous=previous: fits.append(arguments[3]) or (lambda: previous)  # noqa: E731
+        monkeypatch.setattr(kernel, "prepared", fit)
     h = selection.fit(X, y, rng, earlier)
     assert fits == ([earlier.additive, earlier.tour] if is_fitted else [])  # each goes on from its previous fit
-    assert (h.n, h.n_fitted, h.is_new) == (n, n if is_fitted else 100, is_fitted)
+    assert (h.n, h.n_fitted) == (n, n if is_fitted else 100)
     assert h.deviation == (pytest.approx(deviation, rel=0.01) if is_fitted else 1.0)
     assert h.prediction_errors != earlier.prediction_errors  # they are always brought up to date
 
@@ -192,7 +193,19 @@ def test_where_the_values_are_a_part_of_all_hyperparameters_are_fitted_each_time
     X, y = problem("assignment", 100)
     earlier = fitted(X, y, [100])
     fits = []
-    monkeypatch.setattr(fit_additive, "fit", lambda *arguments: fits.append("additive") or earlier.additive)
+    fit = lambda *arguments: fits.append("additive") or (lambda: earlier.additive)  # noqa: E731
+    monkeypatch.setattr(fit_additive, "prepared", fit)
     for _ in range(3):
         earlier = selection.fit(X, y, np.random.default_rng(0), earlier)
     assert len(fits) == 3
+
+
+def test_what_is_prepared_draws_nothing_more():
+    """So it may run in a thread beside others that draw from the same generator."""
+    X, y = problem("tour", 600)  # more than a fit takes: a part is drawn
+    rng, untouched = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
+    rest = selection.prepared(X, y, rng, None, None, np.arange(600), None)
+    drawn = rng.bit_generator.state
+    assert drawn != untouched
+    assert rest() == selection.fit(X, y, np.random.default_rng(0))
+    assert rng.bit_generator.state == drawn

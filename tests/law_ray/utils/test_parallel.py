@@ -51,6 +51,11 @@ def test_calls_within_calls_share_the_threads(monkeypatch, available, outer, inn
     assert parallel.each(lambda x: x, range(3)) == [0, 1, 2]
 
 
+def test_two_functions_run_at_the_same_time(two_threads):
+    met = threading.Barrier(2, timeout=30)
+    assert parallel.both(lambda: (met.wait(), "first")[1], lambda: (met.wait(), 2.0)[1]) == ("first", 2.0)
+
+
 def test_an_error_is_raised_here(two_threads):
     with pytest.raises(ZeroDivisionError):
         parallel.each(lambda x: 1 // x, [2, 1, 0])

@@ -248,7 +248,7 @@ def test_costly_chains_rest_unless_they_are_used_or_the_process_is_fitted_again(
     second = two_fits[-1]
     errors = (0.1, 0.1 * RESTING * 0.9, 0.1 * RESTING * 1.3, 0.1, 0.16, 0.1, 0.1, 9.0)
     chains = tuple(replace(chain, began=40) for chain in second.chains)  # none is to begin afresh
-    monkeypatch.setattr(selection, "_outgrown", lambda *arguments: is_due)
+    monkeypatch.setattr(selection, "is_due", lambda *arguments: is_due)
     earlier = replace(second, chains=chains, chain_errors=errors, prediction_errors=(1.0, 0.5 if leads else 2.0))
     later, made = sweeps_made(earlier, X, y, 40)
     known = N_KEPT_KNOWN if leads else USUAL_SWEEPS
@@ -257,12 +257,12 @@ def test_costly_chains_rest_unless_they_are_used_or_the_process_is_fitted_again(
     else:
         assert made == (np.array([4, 0, 0, 4, 0, 4, known, 0]) * leads).tolist()
     assert (later.ensemble is None) == (not is_due and not leads)
-    assert later.selection.is_new is is_due
+    assert (later.selection.n_fitted == 40) is is_due
 
 
 def test_a_chain_makes_its_first_sweeps_in_any_case(two_fits, costly, monkeypatch):
     X, y = problem(40)
-    monkeypatch.setattr(selection, "_outgrown", lambda *arguments: False)
+    monkeypatch.setattr(selection, "is_due", lambda *arguments: False)
     chains = [replace(chain, began=40) for chain in two_fits[-1].chains]
     chains[1], chains[2] = replace(chains[1], sweeps=N_ANNEALED - 1), replace(chains[2], sweeps=3)
     chains[3] = replace(chains[3], sweeps=N_ANNEALED)
@@ -285,7 +285,7 @@ def test_a_chain_that_knows_a_matrix_makes_as_many_sweeps_as_are_kept_unless_the
 
 def test_cheap_chains_do_not_rest(two_fits, monkeypatch):
     X, y = problem(40)
-    monkeypatch.setattr(selection, "_outgrown", lambda *arguments: False)
+    monkeypatch.setattr(selection, "is_due", lambda *arguments: False)
     monkeypatch.setattr(selection, "latest_errors", lambda *arguments: None)
     chains = tuple(replace(chain, began=40) for chain in two_fits[-1].chains)
     earlier = replace(two_fits[-1], chains=chains, chain_errors=(0.1, *(7 * [0.5])), prediction_errors=(1.0, 2.0))
@@ -296,7 +296,7 @@ def test_cheap_chains_do_not_rest(two_fits, monkeypatch):
 def test_costly_chains_begin_afresh_only_when_the_process_is_fitted_again_or_they_lead(two_fits, costly, monkeypatch):
     X, y = problem(40)
     for is_due, of_pairs, expected in ((False, 2.0, 0), (True, 2.0, 1), (False, 0.5, 1)):
-        monkeypatch.setattr(selection, "_outgrown", lambda *arguments, is_due=is_due: is_due)
+        monkeypatch.setattr(selection, "is_due", lambda *arguments, is_due=is_due: is_due)
         earlier = replace(two_fits[-1], prediction_errors=(1.0, of_pairs))
         later, _ = sweeps_made(earlier, X, y, 40)
         assert sum(chain.began == 40 for chain in later.chains) == expected
