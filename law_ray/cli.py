@@ -162,14 +162,23 @@ def stop(name: str, address: str) -> None:
 @click.argument("run", metavar="DIR|URI")
 @click.option("--evals", type=int, help="A larger budget, to extend the run.")
 @click.option("--out", type=FOLDER, metavar="DIR", help="Where to fetch the run at URI; by default law-ray-runs/NAME.")
+@click.option("--backup", metavar="URI", help="Where to keep a copy from now on; by default where it was kept so far.")
 @_of_a_cluster_to_join
 @_output_options
 def resume(
-    run: str, evals: int | None, out: Path | None, address: str | None, quiet: bool, verbose: int, as_json: bool
+    run: str,
+    evals: int | None,
+    out: Path | None,
+    backup: str | None,
+    address: str | None,
+    quiet: bool,
+    verbose: int,
+    as_json: bool,
 ) -> None:
     """Continue the run in DIR where it was left, or the run whose backup is at URI."""
-    backup = run if "://" in run else None
-    folder = FOLDER.convert(run, None, None) if backup is None else backups.fetch(backup, out)
+    is_backup = "://" in run
+    folder = backups.fetch(run, out) if is_backup else FOLDER.convert(run, None, None)
+    backup = backup or (run if is_backup else None)
     found = Run.load(folder)
     found.extended(evals)  # what is refused is refused before its code is named and loaded
     with _answer_on_stdout_only(as_json) as tell, _logging(verbose):

@@ -156,9 +156,12 @@ def test_a_larger_budget_extends_a_finished_run(project, here, monkeypatch):
     working.work(run, box.objective)
     run.journal.close()
     before = history(project / "run")
-    extended = answer_of(here("resume", "run", "--evals", 12, "--json", "--quiet", cwd=project))
+    (project / "copy").mkdir()
+    options = ["--evals", 12, "--backup", f"file://{project}/copy"]
+    extended = answer_of(here("resume", "run", *options, "--json", "--quiet", cwd=project))
     assert (extended["evaluations"], extended["rounds"], extended["out"]) == (12, 2, str(project / "run"))
     assert history(project / "run")[:9] == before
+    assert history(project / "copy") == history(project / "run")  # which had no backup before
 
 
 def table(path, integers):
