@@ -46,7 +46,12 @@ SPREADS = {"equal": 0.05, "uneven": 0.4}
 EVALUATIONS = {("fsp:ta001", 8): 256, ("fsp:ta001", 32): 256, ("assignment of 48", 128): 640}
 """By the problem and the slots."""
 N_INIT = 32
-MODES = ("sync", "async")
+MODES = {"sync": ("sync", 1), "sync, two a slot": ("sync", 2), "async": ("async", 1)}
+"""The mode of the run, and the points of a round per slot.
+
+Asynchronous choices know about as much as those of rounds of two a slot: while all slots are busy, each point is chosen
+given as many others without a value as there are slots.
+"""
 COLUMNS = ("problem", "slots", "times", "mode", "threads", "seed", "best", "seconds", "idle", "asking", "asks")
 
 
@@ -144,7 +149,10 @@ def simulate(
         """Choose points and submit them; return the trials that ended meanwhile."""
         initial = len(run.optimizer.trials) < run.settings.n_init
         start = clock()
-        trials = run.refill(slots, cluster.ages()) if run.settings.mode == "async" else run.ask(slots)
+        if run.settings.mode == "async":
+            trials = run.refill(slots, cluster.ages())
+        else:
+            trials = run.ask(run.settings.batch_size or slots)
         seconds = clock() - start
         if not trials or initial:
             seconds = 0.0
@@ -222,7 +230,9 @@ def play(case: Case) -> list[Row]:
         return float(MEDIAN * np.exp(spread * normal))
 
     evals = EVALUATIONS[case.problem, case.slots]
-    settings = Settings(objective.n_items, seed=case.seed, n_init=N_INIT, mode=case.mode, evals=evals)
+    mode, per_slot = MODES[case.mode]
+    batch_size = case.slots * per_slot if mode == "sync" else None
+    settings = Settings(objective.n_items, batch_size=batch_size, seed=case.seed, n_init=N_INIT, mode=mode, evals=evals)
     with tempfile.TemporaryDirectory() as folder:
         run = ActiveRun.start(Path(folder) / "run", settings, BlackBox(objective).to_record(""))
         with run.journal:
@@ -263,7 +273,7 @@ REPORT = """# Rounds against refills
 
 Runs of law-auto on a simulated cluster, whose evaluations take {median:.0f} seconds at the median: all nearly the same,
 or uneven, a twentieth of them below half and a twentieth above twice that. In rounds (sync), each round has as many
-points as there are slots; with refills (async), each slot that becomes free gets another point.
+points as there are slots, or two a slot; with refills (async), each slot that becomes free gets another point.
 
 Best value: mean +- standard error over the runs. Seconds: of the run after the initial design. Idle: the share of the
 slots' time in which no evaluation ran, from then to the last choice. Choosing: on one thread, processor seconds; on

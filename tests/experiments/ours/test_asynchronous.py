@@ -102,6 +102,12 @@ def test_a_run_has_a_row_and_its_times_depend_on_the_seed_alone(monkeypatch):
     assert not math.isclose(row["seconds"], play(case._replace(seed=4))[0]["seconds"])
 
 
+def test_a_round_may_have_two_points_a_slot(monkeypatch):
+    monkeypatch.setitem(EVALUATIONS, ("fsp:ta001", 8), N_INIT + 16)
+    (once,), (twice,) = (play(Case("fsp:ta001", 8, "equal", mode, 1, 0)) for mode in ("sync", "sync, two a slot"))
+    assert (once["asks"], twice["asks"]) == (2, 1)
+
+
 def test_the_report_has_a_table_for_each_problem_and_cluster():
     rows = [
         ("fsp:ta001", 8, times, mode, n_threads, seed, 1300.0 + seed, 500.0, 0.25, 20.0, 30)
