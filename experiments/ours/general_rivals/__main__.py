@@ -6,7 +6,7 @@ from experiments import RESULTS, markdown
 from experiments.ours.general_rivals.curves import draw
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.overview import overview
-from experiments.ours.general_rivals.playing import COLUMNS, Run, planned, play_alone, playable
+from experiments.ours.general_rivals.playing import COLUMNS, SEEDS, Run, planned, play_alone, playable
 from experiments.ours.general_rivals.problems import PROBLEMS
 from experiments.ours.general_rivals.report import report
 from experiments.tasks import play_all, read
@@ -22,7 +22,7 @@ WITH_TABLE = (ROOT / "README.md", ROOT / "docs" / "compared.md")
 @click.option("--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="By default all of them.")
 @click.option("--batch", "batch_sizes", multiple=True, type=click.IntRange(1), default=[1, 5, 20], show_default=True)
 @click.option("--evaluations", type=click.IntRange(1), default=400, show_default=True, help="The budget of a run.")
-@click.option("--seeds", type=click.IntRange(0), default=10, show_default=True, help="Runs of each kind.")
+@click.option("--seeds", type=click.IntRange(0), default=SEEDS, show_default=True, help="Runs of each kind.")
 def main(
     problems: tuple[str, ...],
     methods: tuple[str, ...],

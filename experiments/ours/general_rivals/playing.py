@@ -16,6 +16,9 @@ COLUMNS = (
     *("evaluated", "choosing", "evaluating", "wall", "curve"),
 )
 
+SEEDS = 10
+"""Runs of each kind."""
+
 
 class Run(NamedTuple):
     """What identifies a run: the first columns of its row."""

@@ -13,6 +13,7 @@ from experiments.markdown import plus_minus
 from experiments.ours.general_rivals.behind import behind
 from experiments.ours.general_rivals.compared import CHECKED, SETTING, checked, longest
 from experiments.ours.general_rivals.methods import METHODS
+from experiments.ours.general_rivals.playing import SEEDS
 from experiments.ours.general_rivals.problems import PROBLEMS, REPLICATES, published
 from experiments.runs import values_after
 from experiments.statistics import critical_difference, standard_error
@@ -116,10 +117,14 @@ def _missing(rows: pd.DataFrame) -> str:
     batches = [str(size) for size in (1, 5, 20) if size not in set(rows.loc[rows["evaluations"] > 1, "batch_size"])]
     seeds = rows[rows["method"].isin(list(METHODS))].groupby([*SETTING, "method"]).size()
     counts = sorted({seeds.min(), seeds.max()}) if len(seeds) else []
-    few = f"Runs of each kind: {' to '.join(map(str, counts))}, of 10 planned." if counts else ""
     lists = {"Problems": problems, "Methods": methods, "Evaluations": budgets, "Batch sizes": batches}
     lines = [f"- {what}: {_listed(names)}." for what, names in lists.items() if names]
-    return "\n".join(["\n## Not played yet\n", *lines, f"- {few}" if few else "", ""]) if lines or few else ""
+    if counts and counts[0] < SEEDS:
+        lines.append(f"- Runs of each kind: {' to '.join(map(str, counts))}, of {SEEDS} planned.")
+    for size, of_size in rows[rows["method"] == "random"].groupby("batch_size"):
+        if alone := sorted(played - set(of_size["problem"])):
+            lines.append(f"- The rivals in batches of {size}: {_listed(alone)}.")
+    return "\n".join(["\n## Not played yet\n", *lines, ""]) if lines else ""
 
 
 def _listed(names: Iterable[str]) -> str:

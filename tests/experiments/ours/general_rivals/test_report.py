@@ -52,6 +52,9 @@ def test_the_page_says_what_has_not_been_played_and_how_each_method_was_used():
     assert "- Evaluations: 200, 400." in text
     assert "- Batch sizes: 1, 20." in text
     assert "- Runs of each kind: 1 to 2, of 10 planned." in text
+    assert "- The rivals in batches of" not in text
+    text = report(pd.concat([ROWS, made_up(("slots:30", "random", 100, 0, "1:100")).assign(batch_size=1)]))
+    assert "- The rivals in batches of 1: line:20, qap:kra30a.\n- The rivals in batches of 5: slots:30.\n" in text
     assert "Nevergrad NGOpt" in text.partition("- Methods: ")[2].splitlines()[0]
     uses = text.partition("## How each method was used")[2]
     assert [name for name, each in METHODS.items() if f"| {name} | {each.how} |" not in uses] == []
