@@ -204,6 +204,7 @@ class TourNeighbourhood(MixedNeighbourhood):
         super().__init__(points.shape[1], moves)
         self._kernel, self._images = kernel, kernel.images(points).matrices
         self._known: dict[bytes, tuple[FloatArray, float]] = {}  # image and R(x, x) of climbers, by their positions
+        self._last: tuple[list[bytes], FloatArray, FloatArray] = [], np.empty(0), np.empty(0)
 
     def sums(
         self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Polynomial, which: IntArray
@@ -221,6 +222,8 @@ class TourNeighbourhood(MixedNeighbourhood):
     def _own(self, q: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the images of q, R(x, x), and T; O(n_items^3) for those that were not asked for before."""
         keys = [row.tobytes() for row in q]
+        if keys == self._last[0]:
+            return *self._last[1:], self._kernel.alike
         new = [row for row, key in enumerate(keys) if key not in self._known]
         if len(self._known) > N_KEPT * len(q):
             self._known = {key: self._known[key] for key in keys if key in self._known}
@@ -228,7 +231,8 @@ class TourNeighbourhood(MixedNeighbourhood):
             found = zip(images(self._kernel.alike, q[new]), self._kernel.own(q[new]), strict=True)
             self._known.update(zip([keys[row] for row in new], found, strict=True))
         of_images, own = zip(*(self._known[key] for key in keys), strict=True)
-        return np.array(of_images), np.array(own), self._kernel.alike
+        self._last = keys, np.array(of_images), np.array(own)
+        return *self._last[1:], self._kernel.alike
 
 
 class WeightedPrecedenceNeighbourhood(MixedNeighbourhood):

@@ -96,6 +96,15 @@ def own(x: Int32Array, alike: FloatArray) -> FloatArray:
     return similarities
 
 
+@compiled(parallel=lambda alike, before, after: before.size * alike.size, fastmath=True)
+def images(alike: FloatArray, before: Int32Array, after: Int32Array) -> FloatArray:
+    """Return T M_x T (m, n_items, n_items) of some tours, as `add_images` takes them; O(n_items^3) each."""
+    found = np.empty((len(before), *alike.shape))
+    for i in prange(len(before)):
+        found[i] = np.dot(_neighbours_alike(alike, before[i], after[i]).T, alike)
+    return found
+
+
 @compiled(parallel=True, fastmath=True)
 def add_images(
     images: FloatArray, own: FloatArray, first: int, alike: FloatArray, before: Int32Array, after: Int32Array

@@ -14,6 +14,7 @@ each, are 150 parameters.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -41,9 +42,9 @@ class TourHyperparameters:
         """k(x, x)."""
         return sum(self.weights)
 
-    @property
+    @cached_property
     def kernel(self) -> "TourKernel":
-        """The kernel of these vectors."""
+        """The kernel of these vectors; one object, since it keeps the images of its last points."""
         return TourKernel(np.array(self.vectors))
 
     def covariance(self, n_items: int) -> "Polynomial":
@@ -67,7 +68,10 @@ class Polynomial:
         self.weights = np.array(weights)
 
     def __getitem__(self, similarities: FloatArray) -> FloatArray:
-        return similarities * (self.weights[0] + self.weights[1] * similarities)
+        values = similarities * self.weights[1]
+        values += self.weights[0]  # in place: new memory for each step takes longer than the arithmetic
+        values *= similarities
+        return values
 
 
 class Images(NamedTuple):
@@ -88,6 +92,7 @@ class TourKernel:
         self.alike = alike(vectors)
         n_items = len(vectors)
         self._last = Images(np.empty((0, n_items), np.int32), np.empty((n_items**2, 0)), np.empty(0))
+        self._most = self._last  # the images that others were taken from
 
     def distances(self, q: Int32Array, P: Int32Array) -> FloatArray:
         """Return the similarities C (m, n) of positions q (m, n_items) to P (n, n_items).
@@ -107,19 +112,19 @@ class TourKernel:
     def images(self, P: Int32Array) -> Images:
         """Return the images of every point.
 
-        Those of the last points are kept. Where P begins with these points, only the others are computed.
+        Those of the last points are kept, and those of the points that most others begin with.
         """
-        last = self._last
-        if last.points is not P:
-            n_known = len(last.points)
-            begins = np.array_equal(last.points, P[:n_known])
-            self._last = self._computed(P, last if begins else None)
+        if self._last.points is not P:
+            n_most, first = len(self._most.points), _n_in_common(P, self._most.points)
+            self._last = self._computed(P, self._most, first)
+            if first < len(P) and (first or len(P) >= n_most):
+                self._most = self._last
         return self._last
 
-    def _computed(self, P: Int32Array, known: Images | None = None) -> Images:
-        """Return the images of P, of which the first may be known; those are not copied while there is room."""
-        n, first = len(P), 0 if known is None else len(known.points)
-        if known is not None and n <= len(known.own):
+    def _computed(self, P: Int32Array, known: Images | None = None, first: int = 0) -> Images:
+        """Return the images of P, of which the first few are known; those are not copied while there is room."""
+        n = len(P)
+        if known is not None and n <= len(known.own) and first in (n, len(known.points)):
             images = Images(P, known.matrices, known.own)
         else:
             room = n + (ROOM if first else 0)
@@ -135,6 +140,13 @@ class TourKernel:
         return loops.own(np.argsort(q, axis=1).astype(np.int32), self.alike)
 
 
+def _n_in_common(P: Int32Array, others: Int32Array) -> int:
+    """Return the number of points that both begin with."""
+    n = min(len(P), len(others))
+    differ = (P[:n] != others[:n]).any(axis=1)
+    return int(differ.argmax()) if differ.any() else n
+
+
 def alike(vectors: FloatArray) -> FloatArray:
     """Return T (n_items, n_items)."""
     squares = ((vectors[:, None] - vectors[None]) ** 2).sum(axis=2)
@@ -143,8 +155,8 @@ def alike(vectors: FloatArray) -> FloatArray:
 
 def images(alike: FloatArray, q: Int32Array) -> FloatArray:
     """Return T M_x T (m, n_items, n_items) of positions q (m, n_items)."""
-    before, after = neighbours(q)
-    return np.matmul(np.moveaxis(alike[:, before] + alike[:, after], 1, 0), alike)
+    before, after = (items.astype(np.int32) for items in neighbours(q))
+    return np.asarray(loops.images(alike, before, after))
 
 
 def neighbours(q: Int32Array) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,7 @@ import pytest
 
 from law_ray.kernels.additive import AdditiveKernel
 from law_ray.kernels.distance import positions_of
-from law_ray.kernels.tour import TourHyperparameters
+from law_ray.kernels.tour import TourHyperparameters, TourKernel
 from law_ray.models.gp import GaussianProcess
 from law_ray.space.permutations import sample
 from tests.oracles.tour import gram, similarities, some_tour
@@ -28,14 +28,34 @@ def test_similarities_are_those_of_the_formula_whichever_are_fewer(n_items):
 def test_images_are_kept_for_the_last_points_and_for_points_that_begin_with_them():
     h, _, many = case()
     points = positions_of(many)
-    kernel, fresh = h.kernel, h.kernel.images(points)
+    kernel, fresh = h.kernel, TourKernel(np.array(h.vectors)).images(points)
     for part in (points[:3], points[:5], points, points, points[::-1].copy(), points[:7]):
-        images, expected = kernel.images(part), h.kernel.images(part)
+        images, expected = kernel.images(part), TourKernel(np.array(h.vectors)).images(part)
         assert (images.points == part).all()
         np.testing.assert_allclose(images.matrices[:, : len(part)], expected.matrices[:, : len(part)], atol=1e-14)
         np.testing.assert_allclose(images.own[: len(part)], kernel.own(part), rtol=1e-13)
     assert kernel.images(points) is kernel.images(points)
     assert kernel.images(np.concatenate([points, points[:2]])).matrices is not fresh.matrices
+
+
+def test_images_of_the_most_points_are_not_recomputed_after_those_of_others():
+    h, few, many = case()
+    kernel, points = h.kernel, positions_of(many)
+    most = kernel.images(points)
+    kernel.images(positions_of(few))
+    most.matrices[0, 0] += 1.0  # which shows whether it is still in use
+    assert kernel.images(points[:5]).matrices[0, 0] == most.matrices[0, 0]
+    other = kernel.images(np.concatenate([points[:5], positions_of(few)])).matrices
+    assert other is not most.matrices
+    assert other[0, 0] == most.matrices[0, 0]
+
+
+def test_one_kernel_belongs_to_some_hyperparameters_and_is_not_stored_with_them():
+    h = case()[0]
+    record = h.to_record()
+    assert h.kernel is h.kernel
+    assert h.to_record() == record
+    assert h == TourHyperparameters.from_record(record)
 
 
 def test_points_that_are_added_to_others_do_not_change_the_images_of_those():
@@ -45,7 +65,8 @@ def test_points_that_are_added_to_others_do_not_change_the_images_of_those():
         images = kernel.images(part)
     other = kernel.images(np.concatenate([points[:4], points[7:]]))
     assert other.matrices is not images.matrices
-    np.testing.assert_allclose(images.matrices[:, :6], h.kernel.images(points[:6]).matrices, atol=1e-14)
+    again = TourKernel(np.array(h.vectors)).images(points[:6]).matrices
+    np.testing.assert_allclose(images.matrices[:, :6], again, atol=1e-14)
     kernel.images(points)
     expected = similarities(h, few, many)
     np.testing.assert_allclose(kernel.distances(positions_of(few), points), expected, atol=1e-12)
