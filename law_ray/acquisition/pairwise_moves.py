@@ -1,6 +1,7 @@
-"""How swaps of two items change what the draws of the pairwise model predict.
+"""What the draws of the pairwise model predict after swaps of two items.
 
-With E[i, j] = D[q_i, q_j] and M = F E, a swap of the items i and j changes f by
+With E[i, j] = D[q_i, q_j] and M = F E, the value of an ordering is half the trace of M and the constant, and a swap of
+the items i and j changes it by
 
     M[i, j] + M[j, i] - M[i, i] - M[j, j] + 2 F[i, j] E[i, j].
 
@@ -19,40 +20,62 @@ class Swaps:
     """The swaps of an ordering at positions q (n_items,): O(n_draws n_items^3), and then O(n_draws n_items^2) each."""
 
     def __init__(self, ensemble: Ensemble, q: IntArray) -> None:
-        self._items = ensemble.items
-        self._placed = ensemble.places[:, q[:, None], q]
-        self._products = np.matmul(self._items, self._placed)
+        self._ensemble = ensemble
+        self._placed = _placed(ensemble.places, q)
+        self._products = np.matmul(ensemble.items, self._placed)
+        self.values = 0.5 * np.einsum("sii->s", self._products) + ensemble.constants
+        """(n_draws,) what each draw predicts at the ordering"""
 
-    def changes(self) -> FloatArray:
-        """Return how each draw changes when the items of each of `Ensemble.pairs` are swapped, (n_pairs, n_draws)."""
-        return _changes(self._items, self._placed, self._products)
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the variance with noise after a swap of each of `Ensemble.pairs`, both (n_pairs,).
+
+        They are those of `Ensemble.moments`; O(n_draws^2 n_items^2).
+        """
+        after = _values_after(self.values, self._ensemble.items, self._placed, self._products)
+        mean = after.mean(axis=0)
+        after -= mean
+        explained = np.einsum("sp,sp->p", self._ensemble.gram @ after, after)
+        return mean, np.maximum(explained, 0.0) + self._ensemble.noise
 
     def make(self, i: int, j: int) -> None:
         """Swap the items i and j."""
-        _swap(self._items, self._placed, self._products, i, j)
+        _swap(self.values, self._ensemble.items, self._placed, self._products, i, j)
 
 
 @compiled()
-def _changes(items: FloatArray, placed: FloatArray, products: FloatArray) -> FloatArray:
-    """Return the changes (n_pairs, n_draws) from F, E and M, each (n_draws, n_items, n_items)."""
+def _placed(places: FloatArray, q: IntArray) -> FloatArray:
+    """Return E from D, both (n_draws, n_items, n_items)."""
+    placed = np.empty_like(places)
+    for s in range(len(places)):
+        for i in range(len(q)):
+            for j in range(len(q)):
+                placed[s, i, j] = places[s, q[i], q[j]]
+    return placed
+
+
+@compiled()
+def _values_after(values: FloatArray, items: FloatArray, placed: FloatArray, products: FloatArray) -> FloatArray:
+    """Return the values (n_draws, n_pairs) after swaps, from F, E and M, each (n_draws, n_items, n_items)."""
     n_draws, n_items, _ = items.shape
-    changes = np.empty((n_items * (n_items - 1) // 2, n_draws))
+    after = np.empty((n_draws, n_items * (n_items - 1) // 2))
     for s in range(n_draws):
         F, E, M = items[s], placed[s], products[s]
         pair = 0
         for i in range(n_items):
             for j in range(i + 1, n_items):
-                changes[pair, s] = M[i, j] + M[j, i] - M[i, i] - M[j, j] + 2.0 * F[i, j] * E[i, j]
+                change = M[i, j] + M[j, i] - M[i, i] - M[j, j] + 2.0 * F[i, j] * E[i, j]
+                after[s, pair] = values[s] + change
                 pair += 1
-    return changes
+    return after
 
 
 @compiled()
-def _swap(items: FloatArray, placed: FloatArray, products: FloatArray, i: int, j: int) -> None:
-    """Change E and M, each (n_draws, n_items, n_items), to those after a swap of i and j."""
+def _swap(values: FloatArray, items: FloatArray, placed: FloatArray, products: FloatArray, i: int, j: int) -> None:
+    """Change the values (n_draws,), E and M, each (n_draws, n_items, n_items), to those after a swap of i and j."""
     n_draws, n_items, _ = items.shape
     for s in range(n_draws):
         F, E, M = items[s], placed[s], products[s]
+        values[s] += M[i, j] + M[j, i] - M[i, i] - M[j, j] + 2.0 * F[i, j] * E[i, j]
         for a in range(n_items):
             factor = F[a, j] - F[a, i]
             for b in range(n_items):

@@ -67,21 +67,22 @@ def _climb(
     """
     q = invert(start)
     i, j = ensemble.pairs
-    values, swaps = ensemble.values(q[None])[0], Swaps(ensemble, q)
-    height = -np.inf if start in excluded else float(value(*ensemble.moments(values[None]))[0])
+    swaps = Swaps(ensemble, q)
+    height = -np.inf if start in excluded else float(value(*ensemble.moments(swaps.values[None]))[0])
     for _ in range(max_steps):
-        after = values + swaps.changes()
-        heights = value(*ensemble.moments(after))
+        heights = value(*swaps.moments())
         heights[~constraints.swaps(q[None], i, j)[0]] = -np.inf
-        for swap in np.argsort(-heights)[:N_TRIED]:
+        for _ in range(N_TRIED):
+            swap = int(heights.argmax())
             if heights[swap] <= height + LEAST_GAIN:
                 return invert(q), height
             moved = q.copy()
             moved[[i[swap], j[swap]]] = moved[[j[swap], i[swap]]]
             if invert(moved) not in excluded:
-                q, values, height = moved, after[swap], float(heights[swap])
+                q, height = moved, float(heights[swap])
                 swaps.make(int(i[swap]), int(j[swap]))
                 break
+            heights[swap] = -np.inf
         else:
             break
     return invert(q), height
