@@ -131,7 +131,13 @@ def move_similarities(
     return similarities
 
 
-@compiled(fastmath=True, calls=(additive_moves,))  # not parallel: too little work to distribute
+@compiled(
+    parallel=lambda x, images, similarities, own_images, own, alike, climber, moves: (
+        10 * len(climber) * similarities.shape[1]  # most moves make 6 or 8 changes
+    ),
+    fastmath=True,
+    calls=(additive_moves,),
+)
 def moved_similarities(
     x: Int32Array,
     images: FloatArray,
@@ -147,7 +153,7 @@ def moved_similarities(
     `moved_sums` describes the other arguments.
     """
     moved = np.empty((len(climber), similarities.shape[1]))
-    for r in range(len(climber)):
+    for r in prange(len(climber)):
         c = climber[r]
         similarities_after(moved[r], x[c], images, similarities[c], own_images[c], own[c], alike, moves[r])
     return moved

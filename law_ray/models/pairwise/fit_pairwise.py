@@ -82,7 +82,7 @@ def fit(
 ) -> PairwiseHyperparameters:
     """Update the prediction errors of all models, fit the process, and continue those chains that do not rest.
 
-    The process is fitted in half of the threads while the chains go on in the others.
+    The process is fitted in half of the threads while chains, where there are any, go on in the others.
 
     Where sweeps are costly, chains whose draws are not needed rest: those that predict too badly to be used, and all
     where the process predicts better. They go on when the process is fitted again, after a tenth more values.
@@ -116,10 +116,11 @@ def fit(
     fit_process = selection.prepared(X, y, rng, earlier, standard_errors, rows, of_processes)
 
     def with_chains(fitted: PairwiseHyperparameters) -> PairwiseHyperparameters:
-        return _advanced(fitted, kinds, _data(X, y, standard_errors, rows), due, rng) if kinds else fitted
+        return _advanced(fitted, kinds, _data(X, y, standard_errors, rows), due, rng)
 
-    if previous is None:
-        return with_chains(PairwiseHyperparameters(fit_process(), (), errors, chain_errors, len(y)))
+    if previous is None or not kinds:
+        process_alone = PairwiseHyperparameters(fit_process(), (), errors, chain_errors, len(y))
+        return with_chains(process_alone) if kinds else process_alone
     judged = replace(previous, prediction_errors=errors, chain_errors=chain_errors, n=len(y), ensemble=None)
     selected, fitted = parallel.both(fit_process, lambda: with_chains(judged))
     return replace(fitted, selection=selected)

@@ -201,6 +201,14 @@ def test_a_fit_does_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(in_threads.ensemble.places, alone.ensemble.places)
 
 
+def test_the_process_shares_the_threads_only_where_there_are_chains(monkeypatch):
+    shared = []
+    monkeypatch.setattr(parallel, "both", lambda *functions: shared.append(0) or [each() for each in functions])
+    for n_items in (SIZES.start - 1, SIZES.start):
+        fitted(*problem(12, n_items), [10, 12])
+        assert len(shared) == n_items - SIZES.start + 1
+
+
 def test_at_a_fit_the_worst_of_the_chains_that_began_with_few_values_begins_afresh(two_fits):
     X, y = problem(40)
     second = two_fits[-1]
