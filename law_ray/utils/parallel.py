@@ -1,8 +1,9 @@
-"""Call a function for several arguments at once, or two functions, in threads."""
+"""Call a function for several arguments at once in threads, or another function beside these calls."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from numba import get_num_threads
@@ -30,7 +31,7 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
         pays: Whether a call takes long enough, some milliseconds, for threads to pay.
     """
     arguments = list(arguments)
-    available = _own_threads.get() or get_num_threads()
+    available = _available()
     n_threads = min(available, len(arguments)) if pays else 1
     if n_threads <= 1:
         return [function(argument) for argument in arguments]
@@ -41,7 +42,30 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
         return [call.result() for call in calls]
 
 
-def both(first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
-    """Return the results of two functions without arguments, called at the same time as in `each`."""
-    results: list[Any] = each(lambda call: call(), (first, second))
-    return results[0], results[1]
+def beside(
+    first: Callable[[], Other], function: Callable[[Argument], Result], arguments: Iterable[Argument], pays: bool = True
+) -> tuple[Other, list[Result]]:
+    """Return the result of `first`, and those of `each`, called at the same time.
+
+    Where there are threads for all calls, `first` has half of them; where there are fewer, it has one, as each call.
+
+    Args:
+        first: Called without arguments.
+        function: As for `each`.
+        arguments: As for `each`.
+        pays: Whether a call of the function takes long enough for threads to pay; else one thread makes all of them.
+    """
+    arguments = list(arguments)
+    calls: list[Callable[[], Any]] = [first]
+    if pays and _available() <= len(arguments):
+        calls += [partial(function, argument) for argument in arguments]
+        result, *results = each(lambda call: call(), calls)
+        return result, results
+    if arguments:
+        calls.append(lambda: each(function, arguments, pays))
+    result, *others = each(lambda call: call(), calls)
+    return result, others[0] if others else []
+
+
+def _available() -> int:
+    return _own_threads.get() or get_num_threads()

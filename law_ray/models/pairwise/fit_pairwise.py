@@ -6,7 +6,7 @@ values that came in since the last fit, before they learn them: the process, the
 Chains that predict much worse than the best are left out until they do better.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.models.pairwise.gibbs import N_ANNEALED, Data, Draw
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.models.part import part
-from law_ray.models.selection import mean_square, remembered
+from law_ray.models.selection import SelectionHyperparameters, mean_square, remembered
 from law_ray.models.standardize import Standardization
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray
@@ -82,7 +82,7 @@ def fit(
 ) -> PairwiseHyperparameters:
     """Update the prediction errors of all models, fit the process, and continue those chains that do not rest.
 
-    The process is fitted in half of the threads while chains, where there are any, go on in the others.
+    The process is fitted while the chains go on.
 
     Where sweeps are costly, chains whose draws are not needed rest: those that predict too badly to be used, and all
     where the process predicts better. They go on when the process is fitted again, after a tenth more values.
@@ -115,23 +115,28 @@ def fit(
     due = selection.is_due(y, rows, earlier)
     fit_process = selection.prepared(X, y, rng, earlier, standard_errors, rows, of_processes)
 
-    def with_chains(fitted: PairwiseHyperparameters) -> PairwiseHyperparameters:
-        return _advanced(fitted, kinds, _data(X, y, standard_errors, rows), due, rng)
-
-    if previous is None or not kinds:
-        process_alone = PairwiseHyperparameters(fit_process(), (), errors, chain_errors, len(y))
-        return with_chains(process_alone) if kinds else process_alone
+    if not kinds:
+        return PairwiseHyperparameters(fit_process(), (), errors, chain_errors, len(y))
+    data = _data(X, y, standard_errors, rows)
+    if previous is None:
+        selected = fit_process()
+        first = PairwiseHyperparameters(selected, (), errors, chain_errors, len(y))
+        return _advanced(first, kinds, data, due, rng, lambda: selected)
     judged = replace(previous, prediction_errors=errors, chain_errors=chain_errors, n=len(y), ensemble=None)
-    selected, fitted = parallel.both(fit_process, lambda: with_chains(judged))
-    return replace(fitted, selection=selected)
+    return _advanced(judged, kinds, data, due, rng, fit_process)
 
 
 def _advanced(
-    fitted: PairwiseHyperparameters, kinds: Sequence[Kind], data: Data, due: bool, rng: np.random.Generator
+    fitted: PairwiseHyperparameters,
+    kinds: Sequence[Kind],
+    data: Data,
+    due: bool,
+    rng: np.random.Generator,
+    fit_process: Callable[[], SelectionHyperparameters],
 ) -> PairwiseHyperparameters:
-    """Return a fit with its chains continued, or begun, and with the draws of those that are used.
+    """Return a fit with its chains continued, or begun, with the draws of those that are used, and the process fitted.
 
-    That does not depend on how the process is fitted, only on whether it is: `due`.
+    The chains do not depend on how the process is fitted, only on whether it is: `due`.
     """
     chains, errors = list(fitted.chains), fitted.chain_errors
     n, n_items = data.X.shape
@@ -141,11 +146,15 @@ def _advanced(
             chains.append(_new_chain(kind, data, rng, chains))
     elif is_due or fitted.leads:
         errors = _begin_afresh(chains, errors, data, rng)
-    return _swept(replace(fitted, chains=tuple(chains), chain_errors=errors), data, is_due, rng)
+    return _swept(replace(fitted, chains=tuple(chains), chain_errors=errors), data, is_due, rng, fit_process)
 
 
 def _swept(
-    fitted: PairwiseHyperparameters, data: Data, is_due: bool, rng: np.random.Generator
+    fitted: PairwiseHyperparameters,
+    data: Data,
+    is_due: bool,
+    rng: np.random.Generator,
+    fit_process: Callable[[], SelectionHyperparameters],
 ) -> PairwiseHyperparameters:
     """Return a fit after the sweeps of its chains, each with a generator of its own, and in threads where that pays."""
     numbers = [_n_sweeps_of(fitted, k, data, is_due) for k in range(len(fitted.chains))]
@@ -155,14 +164,16 @@ def _swept(
         return gibbs.advance(fitted.chains[k], data, numbers[k], generators[k])
 
     longest_first = sorted((k for k, number in enumerate(numbers) if number), key=lambda k: -numbers[k])
-    results = dict(zip(longest_first, parallel.each(advance, longest_first, _pays(data)), strict=True))
+    selected, advanced = parallel.beside(fit_process, advance, longest_first, _pays(data))
+    results = dict(zip(longest_first, advanced, strict=True))
     chains = [results[k][0] if k in results else chain for k, chain in enumerate(fitted.chains)]
     draws, used = list[Draw](), list[Chain]()
     for k in np.flatnonzero(fitted.used).tolist():
         used.append(chains[k])
         if k in results:
             draws += results[k][1][-(N_KEPT_KNOWN if chains[k].kind.knows_places else N_KEPT) :]
-    return replace(fitted, chains=tuple(chains), ensemble=_ensemble(draws, used) if draws else None)
+    ensemble = _ensemble(draws, used) if draws else None
+    return replace(fitted, selection=selected, chains=tuple(chains), ensemble=ensemble)
 
 
 def _pays(data: Data) -> bool:

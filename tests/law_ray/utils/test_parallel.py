@@ -51,9 +51,36 @@ def test_calls_within_calls_share_the_threads(monkeypatch, available, outer, inn
     assert parallel.each(lambda x: x, range(3)) == [0, 1, 2]
 
 
-def test_two_functions_run_at_the_same_time(two_threads):
-    met = threading.Barrier(2, timeout=30)
-    assert parallel.both(lambda: (met.wait(), "first")[1], lambda: (met.wait(), 2.0)[1]) == ("first", 2.0)
+@pytest.mark.parametrize("pays", [False, True])
+@pytest.mark.parametrize("n_calls", [0, 1, 5])
+def test_a_function_is_called_beside_others(two_threads, n_calls, pays):
+    met = threading.Barrier(2, timeout=30) if n_calls else threading.Barrier(1)
+    first_meets = iter([True])
+
+    def square(x):
+        if next(first_meets, False):
+            met.wait()
+        return x * x
+
+    results = parallel.beside(lambda: (met.wait(), "first")[1], square, range(n_calls), pays)
+    assert results == ("first", [x * x for x in range(n_calls)])
+
+
+@pytest.mark.parametrize(
+    ("available", "of_first", "of_others"), [(1, 1, 1), (2, 1, 1), (4, 1, 3), (5, 2, 2), (12, 6, 4)]
+)
+def test_beside_others_a_function_has_half_of_the_threads_if_there_is_one_for_each_call(
+    monkeypatch, available, of_first, of_others
+):
+    monkeypatch.setattr(parallel, "get_num_threads", lambda: available)
+    threads = {"first": set(), "others": set()}
+
+    def work(name):
+        threads[name].add(threading.get_ident())
+        time.sleep(0.05)
+
+    parallel.beside(lambda: parallel.each(work, 8 * ["first"]), work, 4 * ["others"])
+    assert (len(threads["first"]), len(threads["others"])) == (of_first, of_others)
 
 
 def test_an_error_is_raised_here(two_threads):

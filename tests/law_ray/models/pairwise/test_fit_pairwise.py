@@ -201,12 +201,14 @@ def test_a_fit_does_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(in_threads.ensemble.places, alone.ensemble.places)
 
 
-def test_the_process_shares_the_threads_only_where_there_are_chains(monkeypatch):
-    shared = []
-    monkeypatch.setattr(parallel, "both", lambda *functions: shared.append(0) or [each() for each in functions])
-    for n_items in (SIZES.start - 1, SIZES.start):
-        fitted(*problem(12, n_items), [10, 12])
-        assert len(shared) == n_items - SIZES.start + 1
+def test_the_process_is_fitted_beside_the_sweeps_of_the_chains(two_fits, monkeypatch):
+    X, y, first, second = two_fits
+    beside, calls = parallel.beside, []
+    monkeypatch.setattr(parallel, "beside", lambda *arguments: calls.append(arguments) or beside(*arguments))
+    assert fitted(X, y, [38], first=first) == second
+    ((fit_process, _, numbers, _),) = calls
+    assert fit_process() == second.selection
+    assert sorted(numbers) == list(range(len(second.chains)))
 
 
 def test_at_a_fit_the_worst_of_the_chains_that_began_with_few_values_begins_afresh(two_fits):
