@@ -66,21 +66,14 @@ def test_a_function_is_called_beside_others(two_threads, n_calls, pays):
     assert results == ("first", [x * x for x in range(n_calls)])
 
 
-@pytest.mark.parametrize(
-    ("available", "of_first", "of_others"), [(1, 1, 1), (2, 1, 1), (4, 1, 3), (5, 2, 2), (12, 6, 4)]
-)
+@pytest.mark.parametrize(("available", "of_first"), [(1, 1), (2, 1), (4, 1), (5, 2), (12, 6)])
 def test_beside_others_a_function_has_half_of_the_threads_if_there_is_one_for_each_call(
-    monkeypatch, available, of_first, of_others
+    monkeypatch, available, of_first
 ):
     monkeypatch.setattr(parallel, "get_num_threads", lambda: available)
-    threads = {"first": set(), "others": set()}
-
-    def work(name):
-        threads[name].add(threading.get_ident())
-        time.sleep(0.05)
-
-    parallel.beside(lambda: parallel.each(work, 8 * ["first"]), work, 4 * ["others"])
-    assert (len(threads["first"]), len(threads["others"])) == (of_first, of_others)
+    threads, others = parallel.beside(parallel._available, lambda _: parallel._available(), range(4))
+    assert threads == of_first
+    assert others == 4 * [1]
 
 
 def test_an_error_is_raised_here(two_threads):
