@@ -47,6 +47,10 @@ class TourHyperparameters:
         """The kernel of these vectors; one object, since it keeps the images of its last points."""
         return TourKernel(np.array(self.vectors))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle or a copy has: not the kernel, whose images can take hundreds of megabytes."""
+        return {name: value for name, value in vars(self).items() if name != "kernel"}
+
     def covariance(self, n_items: int) -> "Polynomial":
         """Return the covariance as a polynomial of the similarity."""
         return Polynomial(self.weights)

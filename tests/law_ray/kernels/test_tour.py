@@ -1,4 +1,6 @@
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -51,11 +53,15 @@ def test_images_of_the_most_points_are_not_recomputed_after_those_of_others():
 
 
 def test_one_kernel_belongs_to_some_hyperparameters_and_is_not_stored_with_them():
-    h = case()[0]
-    record = h.to_record()
+    h, _, many = case(n_items=20)
+    record, pickled = h.to_record(), pickle.dumps(h)
     assert h.kernel is h.kernel
+    h.kernel.images(positions_of(many))
     assert h.to_record() == record
-    assert h == TourHyperparameters.from_record(record)
+    assert pickle.dumps(h) == pickled
+    for again in (pickle.loads(pickled), TourHyperparameters.from_record(record), copy.copy(h)):
+        assert again == h
+        assert again.kernel is not h.kernel
 
 
 def test_points_that_are_added_to_others_do_not_change_the_images_of_those():
