@@ -230,7 +230,8 @@ def report(rows: pd.DataFrame, effort: Effort) -> str:
         f"{effort.fresh} fresh seeds, because the best value seen is the least of many noisy ones and so is too low. "
         "The paper's figures are best values on other rows of data: compare methods within a column. SHD: structural "
         "Hamming distance to the true network. Seconds: processor time spent choosing batches in a run, on one "
-        "thread. On sachs law-auto was run again since it sees a plateau through noise: before, its gap was 162.6.\n",
+        "thread; the committed runs are of two machines that differ by a fifth. On sachs law-auto was run again since "
+        "it sees a plateau through noise: before, its gap was 162.6.\n",
     ]
     rows = rows.drop_duplicates([*Run._fields, "evaluations"])
     parts += [section(of_network) for _, of_network in rows.groupby("network", sort=False)]
