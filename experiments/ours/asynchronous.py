@@ -280,7 +280,7 @@ slots' time in which no evaluation ran, from then to the last choice. Choosing: 
 more, the seconds of a clock, with nothing else on these cores.
 
 The committed runs on four threads are those of 16 cores of an Intel Xeon (2.1 GHz), four at a time. Those of 8 slots,
-and the uneven ones of 128 with one point a slot, are of an AMD EPYC; refills there foresaw the length of a choice by
+and the uneven rounds of 128 with one point a slot, are of an AMD EPYC; refills of 8 foresaw the length of a choice by
 the last one, and not by the longest of ten as they do now. The others are of an Intel Xeon about as fast.
 """
 
