@@ -10,13 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from law_ray.acquisition import additive_moves, swap_moves, tour_moves
-from law_ray.acquisition.precedence_moves import reversed_sums
+from law_ray.acquisition import additive_moves, precedence_moves, swap_moves, tour_moves
 from law_ray.kernels.additive import AdditiveKernel, Tables
 from law_ray.kernels.distance import POSITION_KERNEL, DistanceKernel, positions_of
 from law_ray.kernels.protocol import Kernel
 from law_ray.kernels.tour import Polynomial, TourKernel, images
-from law_ray.kernels.weighted_precedence import Proportional, WeightedPrecedenceKernel
+from law_ray.kernels.weighted_precedence import Exponential, WeightedPrecedenceKernel
 from law_ray.space.constraints import Constraints
 from law_ray.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -236,32 +235,23 @@ class TourNeighbourhood(MixedNeighbourhood):
 
 
 class WeightedPrecedenceNeighbourhood(MixedNeighbourhood):
-    """Swaps, insertions and reversals for the weighted precedence kernel, with similarities in place of distances.
-
-    The covariance is linear in the orders of the pairs, so its weighted sums are the sums of a number for each pair.
-    These cost about as much for many moves as for few.
-    """
+    """Swaps, insertions and reversals for the weighted precedence kernel; many moves cost about as much as few."""
 
     _at_once = 8 * N_AT_ONCE
 
     def __init__(self, kernel: WeightedPrecedenceKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
         super().__init__(points.shape[1], moves)
-        self._kernel, self._points = kernel, points
-        self._a, self._b = np.triu_indices(points.shape[1], 1)
+        self._kernel, self._points, self._P_T = kernel, points, np.ascontiguousarray(points.T)
 
     def sums(
-        self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Proportional, which: IntArray
+        self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Exponential, which: IntArray
     ) -> FloatArray:
-        pulls = weights @ self._kernel.features(self._points)
-        numbers = np.zeros((*weights.shape[:2], q.shape[1], q.shape[1]))  # of a pair where a comes before b
-        numbers[..., self._a, self._b] = pulls * self._kernel.scale
-        numbers -= numbers.swapaxes(-1, -2)
-        reversed_ = reversed_sums(_by_position(numbers, _orders(q)), self._moves[which])
-        return covariance[(np.einsum("mt,mwt->mw", distances, weights)[..., None] - 2.0 * reversed_).swapaxes(1, 2)]
+        weighted = weights * covariance[distances][:, None]
+        return precedence_moves.moved_sums(_orders(q), self._P_T, self._kernel.matrix, weighted, self._moves[which])
 
     def lengths(self, q: Int32Array, which: IntArray) -> FloatArray:
-        shares = np.broadcast_to(self._kernel.shares, (len(q), 1, *self._kernel.shares.shape))
-        return 1.0 - 2.0 * reversed_sums(_by_position(shares, _orders(q))[:, 0], self._moves[which])
+        x = _orders(q)
+        return precedence_moves.reversed_sums(self._kernel.matrix[x[:, :, None], x[:, None, :]], self._moves[which])
 
     def distances(self, q: Int32Array, distances: FloatArray, climbers: IntArray, chosen: IntArray) -> FloatArray:
         sources = additive_moves.sources(self._moves[chosen], q.shape[1])
@@ -291,11 +281,6 @@ def _(kernel: TourKernel, points: Int32Array) -> TourNeighbourhood:
 @neighbourhood.register
 def _(kernel: WeightedPrecedenceKernel, points: Int32Array) -> WeightedPrecedenceNeighbourhood:
     return WeightedPrecedenceNeighbourhood(kernel, points)
-
-
-def _by_position(of_items: FloatArray, x: Int32Array) -> FloatArray:
-    """Return numbers of pairs of items (m, k, n_items, n_items) by the positions of the items in x (m, n_items)."""
-    return of_items[np.arange(len(x))[:, None, None], :, x[:, :, None], x[:, None, :]].transpose(0, 3, 1, 2)
 
 
 def _orders(q: Int32Array) -> Int32Array:

@@ -1,6 +1,6 @@
 """Model selection for law-auto: the additive kernel, or one of two others where that predicts better.
 
-The tour kernel is for tours, and the weighted precedence kernel for sums over the pairs of items by their order. The
+The tour kernel is for tours, and the weighted precedence kernel for values by the order of some pairs of items. The
 evidence cannot decide between them: of two models with so different numbers of parameters it prefers the one with more.
 So each model predicts the values that came in since the last call of `fit`, and the one with the smaller recent
 prediction errors is used.
@@ -25,11 +25,10 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
-LEAST_ITEMS, MOST_OF_NEIGHBOURS = 60, 0.5
-"""The weighted precedence kernel is fitted from so many items on (heuristic: with fewer it was not compared in runs).
+LEAST_OF_ORDER = 0.5
+"""The weighted precedence kernel is fitted where the values seem to depend on the order of items, not on neighbours.
 
-Not where the values depend on neighbours, as those of tours do: where the adjacency and successor components have more
-than this share of the additive kernel's variance (heuristic).
+That is where the position and precedence components have this share of the additive kernel's variance (heuristic).
 """
 LEAST_ADVANTAGE = 0.7
 """It is used where its mean square prediction error is smaller than so many times that of the additive kernel.
@@ -92,7 +91,7 @@ class SelectionHyperparameters(OfSelected):
     deviation: float
     """the standard deviation of those values, raw"""
     weighted: WeightedPrecedenceHyperparameters | None = None
-    """None with fewer than LEAST_ITEMS, and where the values depend on neighbours"""
+    """None where the values do not depend on the order of items (`LEAST_OF_ORDER`)"""
     weighted_errors: tuple[float, ...] = (0.0, 0.0)
     """as `prediction_errors`, of the additive and the weighted precedence kernel"""
 
@@ -135,6 +134,8 @@ class SelectionHyperparameters(OfSelected):
         first, second = record["misses"]
         fitted_to = record.get("n_fitted", 0), record.get("deviation", 0.0)  # older journals: to be fitted again
         stored, errors = record.get("weighted"), tuple(record.get("weighted_errors", (0.0, 0.0)))
+        if stored and "pair_factors" not in stored:  # an older journal's kernel, of items alone: to be fitted again
+            stored, fitted_to = None, (0, 0.0)
         weighted = stored and WeightedPrecedenceHyperparameters.from_record(stored)
         return cls(additive, tour, (first, second), record["n"], *fitted_to, weighted, errors)
 
@@ -194,7 +195,7 @@ def prepared(
     def rest() -> SelectionHyperparameters:
         additive = fit_to_additive()
         fitted = SelectionHyperparameters(additive, fit_to_tour(), errors, n, n, deviation)
-        if X.shape[1] < LEAST_ITEMS or _share_of_neighbours(additive) > MOST_OF_NEIGHBOURS:
+        if _share_of_order(additive) < LEAST_OF_ORDER:
             return fitted
         weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
         return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)
@@ -202,9 +203,9 @@ def prepared(
     return rest
 
 
-def _share_of_neighbours(additive: AdditiveHyperparameters) -> float:
-    """Return the share of the adjacency and successor components in the variance of the additive kernel."""
-    components = {name: own for name, own in additive.components.items() if name in ("adjacency", "successor")}
+def _share_of_order(additive: AdditiveHyperparameters) -> float:
+    """Return the share of the position and precedence components in the variance of the additive kernel."""
+    components = {name: own for name, own in additive.components.items() if name in ("position", "precedence")}
     return replace(additive, components=components).signal_variance / additive.signal_variance
 
 

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 
 from law_ray.acquisition.additive_moves import all_moves, apply
-from law_ray.acquisition.precedence_moves import reversed_sums
+from law_ray.acquisition.precedence_moves import BLOCK, moved_sums, reversed_sums
+from law_ray.kernels.distance import positions_of
+from law_ray.space.permutations import sample
+from tests.oracles.weighted_precedence import gram, some_weighted
 
 
 @pytest.mark.parametrize("n_items", [2, 3, 4, 9])
@@ -17,3 +20,17 @@ def test_sums_are_those_over_the_pairs_whose_order_a_move_reverses(n_items):
         reversed_ = [(k, m) for k in range(n_items) for m in range(k + 1, n_items) if place[k] > place[m]]
         expected = sum(pairs[..., k, m] for k, m in reversed_)
         np.testing.assert_allclose(found[..., number], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, BLOCK, 2 * BLOCK + 3])
+@pytest.mark.parametrize("n_items", [2, 3, 8])
+def test_weighted_sums_after_every_move_are_those_of_the_kernels_formula(n_items, n):
+    rng = np.random.default_rng(0)
+    h, X, climbers = some_weighted(rng, n_items), sample(n_items, n, rng), sample(n_items, 2, rng)
+    weights, moves = rng.normal(size=(2, 3, n)), rng.permutation(all_moves(n_items))[:40]
+    weighted = weights * gram(h, climbers, X)[:, None]
+    P_T = np.ascontiguousarray(positions_of(X).T)
+    found = moved_sums(climbers.astype(np.int32), P_T, h.kernel.matrix, weighted, moves)
+    for climber, number in np.ndindex(2, len(moves)):
+        after = gram(h, apply(climbers[climber], moves[number])[None], X)[0]
+        np.testing.assert_allclose(found[climber, number], weights[climber] @ after, atol=1e-10)

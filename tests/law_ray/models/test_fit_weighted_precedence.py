@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from law_ray.kernels.distance import positions_of
 from law_ray.models import evidence, fit_additive, fit_weighted_precedence
-from law_ray.models.fit_weighted_precedence import WeightedPrecedenceEvidence
+from law_ray.models.fit_weighted_precedence import MOST_TOTAL, WeightedPrecedenceEvidence
 from law_ray.models.gp import GaussianProcess
-from law_ray.space.permutations import invert, sample
+from law_ray.space.permutations import sample
 from tests.oracles.weighted_precedence import gram
 
 
@@ -16,10 +17,17 @@ def data(n=15, n_items=6, seed=0):
 
 def parameters(evidence, seed=1):
     rng = np.random.default_rng(seed)
-    return np.concatenate([np.log([0.5, 0.05]), rng.normal(size=evidence.size - 2)])
+    return np.concatenate([np.log([0.5, 0.05, 0.02]), rng.normal(size=evidence.size - 3)])
 
 
-def test_the_density_is_that_of_the_normal_at_its_best_mean_and_of_the_priors():
+@pytest.fixture(params=[100, 5], ids=["pairs", "items alone"])
+def most_items(request, monkeypatch):
+    """With more than so many items the pairs have no factors of their own."""
+    monkeypatch.setattr(fit_weighted_precedence, "MOST_ITEMS", request.param)
+    return request.param
+
+
+def test_the_density_is_that_of_the_normal_at_its_best_mean_and_of_the_priors(most_items):
     X, y, known_noise = data()
     density = WeightedPrecedenceEvidence(X, y, known_noise)
     given = parameters(density)
@@ -29,11 +37,13 @@ def test_the_density_is_that_of_the_normal_at_its_best_mean_and_of_the_priors():
     covariance = gram(h, X, X) + np.diag(known_noise + h.noise)
     normal = [multivariate_normal(np.full(15, mean + shift), covariance).logpdf(y) for shift in (-0.1, 0.0, 0.1)]
     assert normal[1] > max(normal[0], normal[2])
-    prior = -0.5 * np.sum(np.log(h.item_weights) ** 2) - 0.5 * (np.log(h.noise / 0.01) / 2) ** 2
-    assert value == pytest.approx(normal[1] + prior, abs=1e-8)
+    assert len(h.pair_factors) == (15 if most_items == 100 else 0)
+    prior = -0.5 * (np.log(h.noise / 0.01) / 2) ** 2 - 0.5 * (np.log(h.unit * 15) / 1.5) ** 2
+    prior -= 0.5 * np.sum(np.log(h.item_weights) ** 2) + 0.5 * np.sum(np.log(h.pair_factors) ** 2)
+    assert value == pytest.approx(normal[1] + prior, abs=1e-5)  # the factors have single precision
 
 
-def test_the_gradient_is_that_of_finite_differences():
+def test_the_gradient_is_that_of_finite_differences(most_items):
     density = WeightedPrecedenceEvidence(*data())
     for seed in range(3):
         given = parameters(density, seed)
@@ -42,10 +52,22 @@ def test_the_gradient_is_that_of_finite_differences():
         np.testing.assert_allclose(density(given)[1], numeric, rtol=0, atol=1e-6)
 
 
-def test_packing_and_unpacking_are_inverse():
+def test_packing_and_unpacking_are_inverse(most_items):
     density = WeightedPrecedenceEvidence(*data())
     given = parameters(density)
-    np.testing.assert_allclose(density.pack(density.unpack(given)), given, atol=1e-12)
+    h = density.unpack(given)
+    np.testing.assert_allclose(density.pack(h), given, atol=1e-6)
+    assert h == type(h).from_record(h.to_record())  # a resumed run goes on from the same numbers
+
+
+def test_the_weights_of_all_pairs_are_bounded():
+    density = WeightedPrecedenceEvidence(*data())
+    given = parameters(density)
+    given[2] = np.log(90.0)
+    h = density.unpack(given)
+    assert h.pair_weights.sum() == pytest.approx(MOST_TOTAL)
+    given[2] = np.log(h.unit)
+    np.testing.assert_allclose(density.pack(h), given, atol=1e-6)
 
 
 def completion_times(n=200, n_items=25, seed=0):
@@ -69,6 +91,27 @@ def test_it_learns_which_items_matter_and_predicts_better_than_the_additive_kern
         # The cost is half the sum over pairs of (p_a w_b - p_b w_a) o(b, a), and a constant.
         sizes = np.abs(np.outer(seconds, weights) - np.outer(weights, seconds)).sum(axis=1)
         assert np.corrcoef(np.log(sizes), np.log(weighted.item_weights))[0, 1] > 0.8
+
+
+def test_it_learns_which_pairs_matter_where_all_items_do():
+    rng = np.random.default_rng(0)
+    n_items, n = 16, 150
+    X = sample(n_items, n + 100, rng)
+    q = positions_of(X)
+    pairs = rng.permutation(n_items).reshape(-1, 2)  # each item is in one pair that matters
+    y = (q[:, pairs[:, 0]] < q[:, pairs[:, 1]]) @ rng.uniform(1, 2, len(pairs))
+    models = (
+        fit_additive.fit(X[:n], y[:n], np.random.default_rng(0)),
+        fit_weighted_precedence.fit(X[:n], y[:n]),
+    )
+    errors = []
+    for h in models:
+        process = GaussianProcess(X[:n], y[:n], h)
+        errors.append(np.mean((process.predict(X[n:])[0] - process.standardize(y[n:])) ** 2))
+    assert errors[1] < 0.05 * errors[0]
+    matrix = models[1].kernel.matrix
+    largest = np.column_stack(np.unravel_index(np.argsort(-np.triu(matrix), axis=None)[: len(pairs)], matrix.shape))
+    assert {frozenset(pair) for pair in largest.tolist()} == {frozenset(pair) for pair in pairs.tolist()}
 
 
 def test_a_fit_after_another_one_is_no_worse_than_that():
@@ -112,18 +155,3 @@ def test_of_many_values_a_part_is_fitted_with_the_best(monkeypatch):
     assert len(kept) == 60
     assert kept >= {tuple(row) for row in X[np.argsort(y)[:30]].tolist()}
     assert evidence.N_FIT == 500
-
-
-def test_the_predicted_effect_of_an_order_is_that_of_the_regression():
-    """The posterior mean is linear in the orders of the pairs, as ridge regression on them."""
-    X, y, *_ = completion_times(60, 6)
-    h = fit_weighted_precedence.fit(X, y)
-    process = GaussianProcess(X, y, h)
-    a, b = np.triu_indices(6, 1)
-    q, q_new = invert(X), invert(sample(6, 20, np.random.default_rng(1)))
-    A, B = (np.where(each[:, a] < each[:, b], 1.0, -1.0) for each in (q, q_new))
-    s = np.array(h.item_weights)
-    variances = h.weight * s[a] * s[b] / (s[a] * s[b]).sum()
-    z = process.standardize(y) - h.mean
-    coefficients = np.linalg.solve(A.T @ A / h.noise + np.diag(1 / variances), A.T @ z / h.noise)
-    np.testing.assert_allclose(process.predict(invert(q_new))[0], h.mean + B @ coefficients, atol=1e-7)

@@ -52,6 +52,14 @@ def test_the_weighted_precedence_kernel_is_selected_where_it_predicts_clearly_be
     assert SelectionHyperparameters.from_record(record) == h
 
 
+def test_the_weighted_precedence_kernel_of_an_older_journal_which_had_no_pairs_is_fitted_again():
+    weighted = some_weighted(np.random.default_rng(0))
+    record = dataclasses.replace(both((0.9, 1.1)), weighted=weighted, weighted_errors=(1.2, 0.8)).to_record()
+    record["weighted"] = {"weight": 1.0, "item_weights": 9 * [1.0], "noise": 0.1, "mean": 0.0}
+    h = SelectionHyperparameters.from_record(record)
+    assert (h.weighted, h.n_fitted, h.selected) == (None, 0, h.additive)
+
+
 def test_hyperparameters_survive_json_under_the_names_of_the_first_journals():
     h = both((0.5, 1.5))
     record = json.loads(json.dumps(h.to_record()))
@@ -73,6 +81,10 @@ def problem(objective, n=90, n_items=15, seed=0):
     if objective == "completion times":  # weighted, of jobs some of which are long and important
         seconds, weights = rng.lognormal(0.0, 1.2, (2, n_items))
         return X, (weights[X] * np.cumsum(seconds[X], axis=1)).sum(axis=1)
+    if objective == "a few pairs":  # a value that depends on which items of these come first
+        a, b = rng.permutation(n_items).reshape(2, -1)
+        q = np.argsort(X, axis=1)
+        return X, (q[:, a] < q[:, b]) @ rng.uniform(1, 2, len(a))
     return X, rng.normal(size=(n_items, n_items))[np.arange(n_items), X].sum(axis=1)
 
 
@@ -90,16 +102,17 @@ def test_the_tour_kernel_is_selected_for_tours_and_the_additive_kernel_for_assig
         assert (h.selected is h.tour) == (objective == "tour")
 
 
-def test_the_weighted_precedence_kernel_is_selected_for_many_items_some_of_which_matter_more():
-    h = fitted(*problem("completion times", 110, 60), steps=range(60, 111, 10))
+@pytest.mark.parametrize(("objective", "n_items"), [("completion times", 60), ("a few pairs", 20)])
+def test_the_weighted_precedence_kernel_is_selected_where_some_items_or_pairs_matter_more(objective, n_items):
+    h = fitted(*problem(objective, 110, n_items), steps=range(60, 111, 10))
     assert h.selected is h.weighted
-    first = fitted(*problem("completion times", 110, 60), steps=[60])
+    first = fitted(*problem(objective, 110, n_items), steps=[60])
     assert first.selected is first.additive  # it has predicted nothing
-    assert fitted(*problem("completion times", 60, 59), steps=[60]).weighted is None
-    assert fitted(*problem("tour", 110, 60), steps=[110]).weighted is None
-    assert (
-        fitted(*problem("assignment", 60, 60), steps=[60]).weighted is not None
-    )  # which a linear ordering may look like
+
+
+@pytest.mark.parametrize("objective", ["tour", "assignment"])
+def test_the_weighted_precedence_kernel_is_not_fitted_where_the_order_of_items_does_not_matter(objective):
+    assert fitted(*problem(objective, 110, 15), steps=[110]).weighted is None
 
 
 def test_the_errors_of_the_weighted_precedence_kernel_are_relative_to_those_of_the_additive_kernel():

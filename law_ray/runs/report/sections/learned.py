@@ -22,13 +22,13 @@ from law_ray.typing import FloatArray
 
 MAX_ROUNDS = 200
 """Rounds whose hyperparameters are shown, evenly spread."""
-MAX_ITEMS = 40
-"""Items whose weights are shown, those that matter most."""
+MAX_ITEMS, MAX_PAIRS = 40, 10
+"""Items whose weights are shown, and pairs that are named: those that matter most."""
 MEANINGS = {
     "position": "near the positions that items have in it, an ordering's value is alike",
     "additive": "a sum of five similarities of orderings, weighted by the data",
     "tour": "the value depends on which items are neighbours",
-    "weighted precedence": "the value is a sum over pairs of items by their order, and some items matter more",
+    "weighted precedence": "the value depends on which of two items comes first, and some pairs of items matter more",
     "pairwise": "the value is a sum over pairs of items, by the positions of both",
 }
 
@@ -56,7 +56,7 @@ def section(view: View) -> Section:
     elif isinstance(process, WeightedPrecedenceHyperparameters):
         most = f" Shown are the {MAX_ITEMS} that matter most." if len(process.item_weights) > MAX_ITEMS else ""
         text = f"The more an item matters, the more the value depends on its order with the others.{most}"
-        blocks.append(Text(text))
+        blocks += [Text(_pairs_that_matter(view, process)), Text(text)]
         blocks.append(Figure("fig-item-weights", item_weights_figure(view, process)))
     return Section("learned", "What the model learned", lead, blocks)
 
@@ -156,17 +156,34 @@ def map_figure(view: View, tour: TourHyperparameters) -> go.Figure:
     return drawn
 
 
+def _pairs_that_matter(view: View, weighted: WeightedPrecedenceHyperparameters) -> str:
+    """Name the pairs of items whose order matters most, MAX_PAIRS of them at most, each with its share of all weights.
+
+    Of a pair, the item that comes first in the best ordering is named first.
+    """
+    shares = weighted.pair_weights / weighted.pair_weights.sum()
+    pairs = np.column_stack(np.triu_indices(len(weighted.item_weights), 1))
+    place = np.argsort(view.run.best.permutation)
+    largest = np.argsort(-shares, kind="stable")[:MAX_PAIRS]
+    named = []
+    for number in largest:
+        first, second = sorted(pairs[number].tolist(), key=lambda item: place[item])
+        named.append(f"{view.short_names[first]} before {view.short_names[second]} ({shares[number]:.1%})")
+    return f"In the best ordering, of the pairs whose order matters most: {', '.join(named)}."
+
+
 def item_weights_figure(view: View, weighted: WeightedPrecedenceHyperparameters) -> go.Figure:
-    """Return how much the items matter, MAX_ITEMS of them at most: the shares that their pairs have in the variance.
+    """Return how much the items matter, MAX_ITEMS of them at most: the shares of their pairs in all pairs' weights.
 
     Each pair counts half for either item, so that the shares of all items sum to 1.
     """
-    shares = 0.5 * weighted.kernel.shares.sum(axis=1)
+    matrix = weighted.kernel.matrix
+    shares = matrix.sum(axis=1) / matrix.sum()
     largest = np.argsort(-shares, kind="stable")[:MAX_ITEMS]
     names = look.plain([view.short_names[item] for item in largest])
     drawn = go.Figure(go.Bar(x=list(range(len(names))), y=shares[largest], marker={"color": look.CHOSEN}))
     drawn.update_traces(text=names, textposition="none", hovertemplate="%{text}: %{y:.1%}<extra></extra>")
-    look.styled(drawn, "item", "share of the variance", 360)
+    look.styled(drawn, "item", "share of the weights", 360)
     drawn.update_xaxes(tickmode="array", tickvals=list(range(len(names))), ticktext=names)
     drawn.update_yaxes(tickformat=".0%", rangemode="tozero")
     return drawn
