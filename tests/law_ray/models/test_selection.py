@@ -7,7 +7,7 @@ import pytest
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.models import fit_additive, fit_tour, fit_weighted_precedence, selection
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.selection import MEMORY, SelectionHyperparameters
+from law_ray.models.selection import ALIKE, MEMORY, SelectionHyperparameters
 from law_ray.space.permutations import sample
 from tests.oracles.additive import some_components
 from tests.oracles.tour import some_tour
@@ -36,7 +36,7 @@ def test_a_process_is_that_of_the_model_with_the_smaller_prediction_errors(predi
 @pytest.mark.parametrize(
     ("errors", "weighted_errors", "number"),
     [
-        *(((0.0, 0.0), (0.0, 0.0), 0), ((0.9, 1.1), (1.2, 0.83), 2), ((0.9, 1.1), (1.2, 0.85), 0)),
+        *(((0.0, 0.0), (0.0, 0.0), 0), ((0.9, 1.1), (1.35, 0.65), 2), ((0.9, 1.1), (1.3, 0.7), 0)),
         *(((1.1, 0.9), (1.9, 0.1), 1), ((0.9, 1.1), (0.5, 1.5), 0)),
     ],
 )
@@ -118,13 +118,14 @@ def test_the_weighted_precedence_kernel_is_not_fitted_where_the_order_of_items_d
 def test_the_errors_of_the_weighted_precedence_kernel_are_relative_to_those_of_the_additive_kernel():
     X, y = problem("completion times", 90, 60)
     first = fitted(X, y, [70])
-    assert first.weighted_errors == (0.0, 0.0)
+    assert first.weighted_errors == ALIKE == (1.0, 1.0)
     second = selection.fit(X[:90], y[:90], np.random.default_rng(1), first)
     errors = []
     for model in (first.additive, first.weighted):
         process = GaussianProcess(X[:70], y[:70], model)
         errors.append(np.mean((process.predict(X[70:])[0] - process.standardize(y[70:])) ** 2))
-    assert second.weighted_errors == pytest.approx((1 - MEMORY) * np.array(errors) / np.mean(errors))
+    expected = MEMORY + (1 - MEMORY) * np.array(errors) / np.mean(errors)
+    assert second.weighted_errors == pytest.approx(expected)
     third = selection.fit(X, y, np.random.default_rng(2), second)
     assert third.weighted_errors == second.weighted_errors  # no value came in
 
