@@ -21,7 +21,7 @@ UNIT_DEVIATION, ITEM_DEVIATION, PAIR_DEVIATION = 1.5, 1.0, 1.0
 """The prior standard deviations of log u, of the logarithms of the items' weights, and of those of the pairs' factors.
 
 Of 0.7 to 2 for the items and for the pairs, tried on values of completion times, linear orderings, a network, a flow
-shop and a production line, these predicted best on average; 1.5 for the pairs did so on the network.
+shop and a production line, 1 predicted best on average; for the network alone, larger ones of the pairs did.
 """
 MOST_ITEMS = 100
 """With more items the factors of the pairs are 1: they are too many for some hundred values (heuristic)."""

@@ -169,7 +169,8 @@ def _pairs_that_matter(view: View, weighted: WeightedPrecedenceHyperparameters) 
     for number in largest:
         first, second = sorted(pairs[number].tolist(), key=lambda item: place[item])
         named.append(f"{view.short_names[first]} before {view.short_names[second]} ({shares[number]:.1%})")
-    return f"In the best ordering, of the pairs whose order matters most: {', '.join(named)}."
+    lead = "The pairs whose order matters most, as the best ordering has them, with their shares of all weights"
+    return f"{lead}: {', '.join(named)}."
 
 
 def item_weights_figure(view: View, weighted: WeightedPrecedenceHyperparameters) -> go.Figure:
