@@ -1,13 +1,14 @@
-"""How swaps, insertions and reversals change the weighted precedence kernel, in compiled loops.
+"""How swaps, insertions and reversals change the weighted precedence kernel.
 
 A move reverses the order of some pairs of positions k < l: FORWARD of (i, j) those of i with the positions after it up
 to j, BACKWARD those of j with the positions before it down to i, SWAP both, and REVERSAL all pairs from i to j.
-`additive_moves` defines the moves. So what all moves do follows from cumulative sums over the pairs.
+`additive_moves` defines the moves. So what all moves do follows from cumulative sums or products over the pairs.
 """
 
 import numpy as np
 from numba import prange
 
+from law_ray.acquisition import additive_moves
 from law_ray.acquisition.additive_moves import BACKWARD, FORWARD, REVERSAL, SWAP
 from law_ray.typing import FloatArray, Int32Array
 from law_ray.utils.compiled import compiled
@@ -40,14 +41,14 @@ def reversed_sums(pairs: FloatArray, moves: Int32Array) -> FloatArray:
     return sums
 
 
-@compiled(parallel=True, fastmath=True)
+@compiled(parallel=True, fastmath=True, calls=(additive_moves,))
 def moved_sums(
     x: Int32Array, P_T: Int32Array, pair_weights: FloatArray, weighted: FloatArray, moves: Int32Array
 ) -> FloatArray:
     """Return the sums over the points of weight x covariance after every move of every climber.
 
-    A pair whose order is reversed multiplies exp(-D) to a point by exp(-w_ab) where the point does not have the order
-    before the move, else by exp(w_ab). The products of all moves are cumulative, so they need no exponential. Cost
+    A pair whose order is reversed multiplies exp(-D) to a point by exp(-w_ab) where the point has the order before the
+    move, else by exp(w_ab). The products of all moves are cumulative, so they need no exponential of their own. Cost
     O(m n n_items^2), for one move or for all.
 
     Args:

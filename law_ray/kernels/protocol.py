@@ -6,7 +6,7 @@ from law_ray.typing import FloatArray, Int32Array
 
 
 class Covariance(Protocol):
-    """The covariance as a function of what `Kernel.distances` returned: a table by distance, or a polynomial."""
+    """The covariance as a function of what `Kernel.distances` returned: a table, a polynomial or an exponential."""
 
     def __getitem__(self, distances: Any, /) -> FloatArray: ...
 

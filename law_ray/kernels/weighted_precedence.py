@@ -4,7 +4,7 @@ Where a value depends on which of two items comes first, most pairs often matter
 schedule few bottlenecks. With d_ab(x, x') = 1 where a and b have opposite orders in x and x', and 0 elsewhere, the
 covariance is
 
-    w exp(-D(x, x')),    D(x, x') = sum_{a<b} w_ab d_ab(x, x'),    w_ab = u s_a s_b e_ab.
+    v exp(-D(x, x')),    D(x, x') = sum_{a<b} w_ab d_ab(x, x'),    w_ab = u s_a s_b e_ab.
 
 One number u is common to all pairs, s_a > 0 says how much item a matters, and e_ab > 0 how much the pair does beyond
 its items. So pairs need not be learned one by one where a few items matter. With equal weights this is the precedence
@@ -30,7 +30,7 @@ class WeightedPrecedenceHyperparameters:
     """The hyperparameters of the weighted precedence kernel and the likelihood, in units of the standardized values."""
 
     weight: float
-    """w"""
+    """v"""
     unit: float
     """u"""
     item_weights: tuple[float, ...]
@@ -55,8 +55,8 @@ class WeightedPrecedenceHyperparameters:
         """(n_pairs,) w_ab of the pairs a < b, row by row."""
         s = np.array(self.item_weights)
         a, b = np.triu_indices(len(s), 1)
-        weights: FloatArray = self.unit * s[a] * s[b] * (np.array(self.pair_factors) if self.pair_factors else 1.0)
-        return weights
+        of_items: FloatArray = self.unit * s[a] * s[b]
+        return of_items * np.array(self.pair_factors) if self.pair_factors else of_items
 
     def covariance(self, n_items: int) -> "Exponential":
         """Return the covariance as a function of the distance."""
@@ -84,7 +84,7 @@ class WeightedPrecedenceHyperparameters:
 
 @dataclass(frozen=True)
 class Exponential:
-    """w exp(-D) at distances D of any shape."""
+    """v exp(-D) at distances D of any shape."""
 
     weight: float
 

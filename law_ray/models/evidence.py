@@ -12,7 +12,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import lapack, parallel
 
 N_FIT = 500
-"""Points that a fit of the additive or the tour kernel uses at most, drawn at random from more.
+"""Points that a fit of a kernel uses at most.
 
 Heuristic: the cost is O(n^3) per evaluation.
 """

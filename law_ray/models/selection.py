@@ -28,17 +28,17 @@ MEMORY = 0.7
 LEAST_OF_ORDER = 0.5
 """The weighted precedence kernel is fitted where the values seem to depend on the order of items, not on neighbours.
 
-That is where the position and precedence components have this share of the additive kernel's variance (heuristic).
+That is where it is used already, or the position and precedence components have this share of the additive kernel's
+variance (heuristic).
 """
 LEAST_ADVANTAGE = 0.5
-"""It is used where its mean square prediction error is smaller than so many times that of the additive kernel.
+"""It is used where its mean square prediction error is smaller than so many times those of the other two.
 
 Heuristic: in runs on networks and on N-sgb75 its error was soon less than half. On flow shops and weighted tardiness,
 where it is not better, it was at times less than 0.7 times the other by chance.
 """
 ALIKE: tuple[float, ...] = (1.0, 1.0)
-"""The prediction errors of these two kernels before there are any. So some values, of which a few may mislead, do not
-yet decide for the weighted precedence kernel."""
+"""The prediction errors of these two kernels before there are any: the weighted one leads after two asks at least."""
 REFIT = 1.1
 """The models are fitted again once the number of values or their deviation has grown by this factor (heuristic: a few
 more values change the hyperparameters little, and fits took half of the time for choosing)."""
@@ -107,10 +107,12 @@ class SelectionHyperparameters(OfSelected):
     @property
     def number_selected(self) -> int:
         """Which of `models` is selected."""
-        if self.prediction_errors[1] < self.prediction_errors[0]:
-            return 1
-        advantage = self.weighted_errors[1] < LEAST_ADVANTAGE * self.weighted_errors[0]
-        return 2 if self.weighted and advantage else 0
+        of_additive, of_tour = self.prediction_errors
+        beside_weighted, of_weighted = self.weighted_errors
+        of_best = min(1.0, of_tour / of_additive) if of_additive else 1.0
+        if self.weighted and of_weighted < LEAST_ADVANTAGE * of_best * beside_weighted:
+            return 2
+        return 1 if of_tour < of_additive else 0
 
     @property
     def selected(self) -> Hyperparameters:
@@ -139,7 +141,7 @@ class SelectionHyperparameters(OfSelected):
         fitted_to = record.get("n_fitted", 0), record.get("deviation", 0.0)  # older journals: to be fitted again
         stored, errors = record.get("weighted"), tuple(record.get("weighted_errors", ALIKE))
         if stored and "pair_factors" not in stored:  # an older journal's kernel, of items alone: to be fitted again
-            stored, fitted_to = None, (0, 0.0)
+            stored, errors, fitted_to = None, ALIKE, (0, 0.0)
         weighted = stored and WeightedPrecedenceHyperparameters.from_record(stored)
         return cls(additive, tour, (first, second), record["n"], *fitted_to, weighted, errors)
 
@@ -199,7 +201,8 @@ def prepared(
     def rest() -> SelectionHyperparameters:
         additive = fit_to_additive()
         fitted = SelectionHyperparameters(additive, fit_to_tour(), errors, n, n, deviation)
-        if _share_of_order(additive) < LEAST_OF_ORDER:
+        leads = previous is not None and previous.selected is previous.weighted
+        if not leads and _share_of_order(additive) < LEAST_OF_ORDER:
             return fitted
         weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
         return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)

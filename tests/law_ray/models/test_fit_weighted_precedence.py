@@ -33,13 +33,13 @@ def test_the_density_is_that_of_the_normal_at_its_best_mean_and_of_the_priors(mo
     given = parameters(density)
     value, _, mean = density(given)
     h = density.unpack(given)
-    assert h.mean == mean
+    assert h.mean == pytest.approx(mean, abs=1e-6)
     covariance = gram(h, X, X) + np.diag(known_noise + h.noise)
     normal = [multivariate_normal(np.full(15, mean + shift), covariance).logpdf(y) for shift in (-0.1, 0.0, 0.1)]
     assert normal[1] > max(normal[0], normal[2])
     assert len(h.pair_factors) == (15 if most_items == 100 else 0)
     prior = -0.5 * (np.log(h.noise / 0.01) / 2) ** 2 - 0.5 * (np.log(h.unit * 15) / 1.5) ** 2
-    prior -= 0.5 * np.sum(np.log(h.item_weights) ** 2) + 0.5 * np.sum(np.log(h.pair_factors) ** 2)
+    prior -= 0.5 * np.sum((np.log(h.item_weights) / 0.7) ** 2) + 0.5 * np.sum((np.log(h.pair_factors) / 1.5) ** 2)
     assert value == pytest.approx(normal[1] + prior, abs=1e-5)  # the factors have single precision
 
 
@@ -87,7 +87,7 @@ def test_it_learns_which_items_matter_and_predicts_better_than_the_additive_kern
         for h in (additive, weighted):
             process = GaussianProcess(X[:100], y[:100], h)
             errors.append(np.mean((process.predict(X[100:])[0] - process.standardize(y[100:])) ** 2))
-        assert errors[1] < 0.5 * errors[0]
+        assert errors[1] < 0.7 * errors[0]
         # The cost is half the sum over pairs of (p_a w_b - p_b w_a) o(b, a), and a constant.
         sizes = np.abs(np.outer(seconds, weights) - np.outer(weights, seconds)).sum(axis=1)
         assert np.corrcoef(np.log(sizes), np.log(weighted.item_weights))[0, 1] > 0.8
