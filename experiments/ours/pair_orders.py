@@ -4,11 +4,10 @@
 results/pair_orders.md. The kernels fitted to the points of one seed are rows of results/pair_orders.csv, one for each
 number of points. `--seeds 0` only reports on the rows that exist.
 
-The points are those of `experiments.paper.kernels`: half of them uniform, half from local searches. Networks are
+Half of the points are uniform, the other half are visited by local searches (`experiments.points`). Networks are
 orderings of the edges of the paper's skeleton, by quotient NML, whose values take no time.
 """
 
-import functools
 import itertools
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from experiments import RESULTS, markdown
 from experiments.markdown import plus_minus
 from experiments.ours import held_out
 from experiments.ours.general_rivals import problems as rivals
-from experiments.paper.kernels import N_FIT, N_SEARCHES, N_TEST, N_TRIALS, points
+from experiments.points import N_FIT, N_SEARCHES, N_TEST, N_TRIALS, points
 from experiments.tasks import Row, play_all, read
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.models import fit_additive, fit_distance, fit_weighted_precedence
@@ -74,7 +73,6 @@ class Network:
         return float(self._objective(permutation, generator(0, "unused", 0)))
 
 
-@functools.cache
 def problem(name: str) -> Any:
     """Return one of PROBLEMS by its name."""
     if name.startswith("nml:"):

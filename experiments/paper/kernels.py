@@ -4,13 +4,11 @@
 results/kernels.md. A kernel fitted to the points of one seed is a row of results/kernels.csv. `--seeds 0` only reports
 on the rows that exist.
 
-Each seed draws 400 points, of which 250 are for fitting and the others for testing. Half of the points are uniform; the
-other half are drawn from what five local searches of 200 evaluations visit, as in the history of an optimiser. All
-kernels get the same points.
+Each seed draws 400 points (`experiments.points`), of which 250 are for fitting and the others for testing. All kernels
+get the same points.
 """
 
 import itertools
-from typing import Any
 
 import click
 import numpy as np
@@ -18,18 +16,16 @@ import pandas as pd
 
 from experiments import RESULTS
 from experiments.paper.problems import PROBLEMS
+from experiments.points import N_FIT, N_SEARCHES, N_TEST, N_TRIALS, points
 from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, DistanceKernel
 from law_ray.models.fit_distance import fit
 from law_ray.models.gp import GaussianProcess
-from law_ray.space.permutations import sample
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import threads
 from law_ray.utils.seeding import generator
 from objectives import load
 
 ROWS = RESULTS / "kernels.csv"
-N_FIT, N_TEST = 250, 150  # points; heuristic
-N_SEARCHES, N_TRIALS = 5, 200  # local searches, and evaluations of each; heuristic
 MEASURES = {"nlpd": "Negative log predictive density (nats a point)", "rank_correlation": "Rank correlation"}
 COLUMNS = ("problem", "seed", "kernel", *MEASURES, "decay", "signal_variance", "noise")
 PAPER = (
@@ -64,39 +60,6 @@ def compare(problem: str, seed: int, kernels: list[DistanceKernel]) -> None:
         frame = pd.DataFrame([row], columns=COLUMNS)
         frame.to_csv(ROWS, mode="a", header=not ROWS.exists(), index=False, float_format="%.5g")
         click.echo(row)
-
-
-def points(objective: Any, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Return distinct permutations (N_FIT + N_TEST, n_items), in random order, and their values."""
-    n_points = N_FIT + N_TEST
-    values: dict[tuple[int, ...], float] = {}
-    while len(values) < n_points // 2:
-        permutation = tuple(sample(objective.n_items, 1, rng)[0].tolist())
-        values[permutation] = float(objective(np.array(permutation)))
-    while len(values) < n_points:
-        visited = list(local_search(objective, N_TRIALS, rng).items())
-        part = rng.choice(len(visited), min(len(visited), n_points // 2 // N_SEARCHES), replace=False)
-        values.update(visited[i] for i in part)
-    order = rng.permutation(len(values))[:n_points]
-    return np.array(list(values))[order], np.array(list(values.values()))[order]
-
-
-def local_search(objective: Any, n_trials: int, rng: np.random.Generator) -> dict[tuple[int, ...], float]:
-    """Return the permutations that a local search evaluates, and their values.
-
-    It starts at a uniform permutation, exchanges two random items at a time, and keeps what is not worse.
-    """
-    incumbent = sample(objective.n_items, 1, rng)[0]
-    best = float(objective(incumbent))
-    values = {tuple(incumbent.tolist()): best}
-    for _ in range(n_trials - 1):
-        first, second = rng.choice(len(incumbent), 2, replace=False)
-        tried = incumbent.copy()
-        tried[[first, second]] = tried[[second, first]]
-        values[tuple(tried.tolist())] = value = float(objective(tried))
-        if value <= best:
-            incumbent, best = tried, value
-    return values
 
 
 def held_out(kernel: DistanceKernel, X: IntArray, y: FloatArray, seed: int) -> dict[str, float]:

@@ -1,4 +1,3 @@
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -8,31 +7,21 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from experiments import RESULTS
+from experiments import RESULTS, points
 from experiments.paper import kernels
 from law_ray.kernels.distance import KERNELS, position_distances
 from law_ray.models.fit_distance import fit
 from law_ray.utils.seeding import generator
 from tests.experiments.committed import check_committed
-
-
-class Displacement:
-    """The squared displacement of the items; keeps what it evaluates."""
-
-    def __init__(self, n_items: int = 8) -> None:
-        self.n_items = n_items
-        self.evaluated: list[tuple[int, ...]] = []
-
-    def __call__(self, permutation: Any) -> float:
-        self.evaluated.append(tuple(permutation.tolist()))
-        return float(((permutation - np.arange(self.n_items)) ** 2).sum())
+from tests.experiments.test_points import Displacement
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Small sets of points, and results in a folder of their own."""
-    monkeypatch.setattr(kernels, "N_FIT", 40)
-    monkeypatch.setattr(kernels, "N_TEST", 30)
+    for module in (kernels, points):
+        monkeypatch.setattr(module, "N_FIT", 40)
+        monkeypatch.setattr(module, "N_TEST", 30)
     monkeypatch.setattr(kernels, "RESULTS", tmp_path)
     monkeypatch.setattr(kernels, "ROWS", tmp_path / "kernels.csv")
     return tmp_path
@@ -50,49 +39,9 @@ def rows_of(nlpd: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
     )
 
 
-def test_points_are_distinct_half_uniform_and_half_from_local_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    searches = []
-    local_search = kernels.local_search
-
-    def kept(*arguments: Any) -> Any:
-        searches.append(local_search(*arguments))
-        return searches[-1]
-
-    monkeypatch.setattr(kernels, "local_search", kept)
-    objective = Displacement(30)
-    X, y = kernels.points(objective, np.random.default_rng(0))
-    assert X.shape == (70, 30) and len(np.unique(X, axis=0)) == 70
-    assert y.tolist() == [objective(x) for x in X]
-    rows = [tuple(x) for x in X.tolist()]
-    assert [sum(row in search for row in rows) for search in searches] == [7] * 5
-    assert 10 < sum(row in search for row in rows[:40] for search in searches) < 30  # in random order
-    again, _ = kernels.points(Displacement(30), np.random.default_rng(0))
-    assert (again == X).all()
-
-
-def test_a_local_search_exchanges_two_items_of_the_best_so_far() -> None:
-    objective = Displacement()
-    values = kernels.local_search(objective, 300, np.random.default_rng(0))
-    assert len(objective.evaluated) == 300
-    assert values == {row: float(Displacement()(np.array(row))) for row in objective.evaluated}
-    incumbent = objective.evaluated[0]
-    for row in objective.evaluated[1:]:
-        assert sum(a != b for a, b in zip(incumbent, row, strict=True)) == 2
-        incumbent = row if values[row] <= values[incumbent] else incumbent
-    assert values[incumbent] == 0
-
-
-def test_a_local_search_moves_along_a_plateau() -> None:
-    objective = Displacement()
-    flat = type("Flat", (), {"n_items": 8, "__call__": lambda self, permutation: 0.0 * objective(permutation)})()
-    kernels.local_search(flat, 20, np.random.default_rng(0))
-    for before, after in itertools.pairwise(objective.evaluated):
-        assert sum(a != b for a, b in zip(before, after, strict=True)) == 2
-
-
 @pytest.mark.parametrize("kernel", ["position", "mallows"])
 def test_a_row_has_the_density_and_rank_correlation_of_the_held_out_points(kernel: str) -> None:
-    X, y = kernels.points(Displacement(), np.random.default_rng(1))
+    X, y = points.points(Displacement(), np.random.default_rng(1))
     y += np.random.default_rng(0).normal(0.0, 5.0, size=70)
     row = kernels.held_out(KERNELS[kernel], X, y, 3)
     h = fit(X[:40], y[:40], generator(3, "fit", 0), kernel=KERNELS[kernel])
