@@ -25,8 +25,14 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
+LEAST_ITEMS = 11
+"""The weighted precedence kernel is fitted from so many items on.
+
+In ten runs on car5, a flow shop of 10 jobs, law-auto ended at 7761.8 +- 15.5 with it and at 7727.0 +- 3.9 without, in
+five on the 11 variables of sachs as low.
+"""
 LEAST_OF_ORDER = 0.5
-"""The weighted precedence kernel is fitted where the values seem to depend on the order of items, not on neighbours.
+"""It is fitted where the values seem to depend on the order of items, not on neighbours.
 
 That is where it is used already, or the position and precedence components have this share of the additive kernel's
 variance (heuristic).
@@ -95,7 +101,7 @@ class SelectionHyperparameters(OfSelected):
     deviation: float
     """the standard deviation of those values, raw"""
     weighted: WeightedPrecedenceHyperparameters | None = None
-    """None where the values do not depend on the order of items (`LEAST_OF_ORDER`)"""
+    """None with fewer than LEAST_ITEMS, and where the values do not depend on the order of items (`LEAST_OF_ORDER`)"""
     weighted_errors: tuple[float, ...] = ALIKE
     """as `prediction_errors`, of the additive and the weighted precedence kernel; ALIKE before there are any"""
 
@@ -202,7 +208,7 @@ def prepared(
         additive = fit_to_additive()
         fitted = SelectionHyperparameters(additive, fit_to_tour(), errors, n, n, deviation)
         leads = previous is not None and previous.selected is previous.weighted
-        if not leads and _share_of_order(additive) < LEAST_OF_ORDER:
+        if X.shape[1] < LEAST_ITEMS or (not leads and _share_of_order(additive) < LEAST_OF_ORDER):
             return fitted
         weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
         return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)

@@ -116,6 +116,11 @@ def test_the_weighted_precedence_kernel_is_not_fitted_where_the_order_of_items_d
     assert fitted(*problem(objective, 110, 15), steps=[110]).weighted is None
 
 
+@pytest.mark.parametrize(("n_items", "is_fitted"), [(10, False), (12, True)])
+def test_the_weighted_precedence_kernel_is_fitted_from_eleven_items_on(n_items, is_fitted):
+    assert (fitted(*problem("a few pairs", 60, n_items), steps=[60]).weighted is not None) == is_fitted
+
+
 def test_the_errors_of_the_weighted_precedence_kernel_are_relative_to_those_of_the_additive_kernel():
     X, y = problem("completion times", 90, 60)
     first = fitted(X, y, [70])
