@@ -128,10 +128,7 @@ def fit(
     known_noise = np.broadcast_to(standardize.known_noise(standard_errors), y.shape)
     given = part(y, N_FIT)
     evidence = WeightedPrecedenceEvidence(X[given], standardize(y)[given], known_noise[given])
-    start = evidence.centre.copy()
-    start[:2] = START
-    if previous is not None:
-        start = evidence.pack(previous)
+    start = np.concatenate([START, evidence.centre[2:]]) if previous is None else evidence.pack(previous)
     most = max(LEAST_STEPS, int(MAX_WORK / (2.0 * len(given) ** 2 * X.shape[1] ** 2)))
     steps = min(FRESH_STEPS if previous is None else WARM_STEPS, most)
     return evidence.unpack(maximised(evidence, len(given), evidence.bounds, [(start, steps)]))

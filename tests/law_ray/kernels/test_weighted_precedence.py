@@ -77,3 +77,19 @@ def test_hyperparameters_survive_json(of_pairs):
 @pytest.mark.parametrize(("n_items", "bytes_"), [(30, 4_000), (100, 30_000)])
 def test_a_record_is_as_small_as_its_docstring_says(n_items, bytes_):
     assert len(json.dumps(some_weighted(np.random.default_rng(0), n_items).to_record())) < bytes_
+
+
+def test_where_all_distances_are_small_it_is_ridge_regression_on_the_orders_of_the_pairs():
+    """With v exp(-D) = v - v D and D = sum of w_ab (1 - o_ab o'_ab) / 2, coefficients have the variances v w_ab / 2."""
+    rng = np.random.default_rng(0)
+    X, X_new, y = sample(6, 60, rng), sample(6, 20, rng), rng.normal(size=60)
+    h = some_weighted(rng, 6, noise=0.1)
+    h = dataclasses.replace(h, weight=1e6, unit=1e-6 * h.unit)
+    process = GaussianProcess(X, y, h)
+    a, b = np.triu_indices(6, 1)
+    A, B = (np.where(q[:, a] < q[:, b], 1.0, -1.0) for q in (positions_of(X), positions_of(X_new)))
+    A, B = (np.column_stack([orders, np.ones(len(orders))]) for orders in (A, B))  # and a constant
+    variances = np.append(0.5 * h.weight * h.pair_weights, h.weight)
+    z = process.standardize(y) - h.mean
+    coefficients = np.linalg.solve(A.T @ A / h.noise + np.diag(1 / variances), A.T @ z / h.noise)
+    np.testing.assert_allclose(process.predict(X_new)[0], h.mean + B @ coefficients, atol=1e-4)

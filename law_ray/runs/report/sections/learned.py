@@ -18,6 +18,7 @@ from law_ray.runs.report import interactions, look, models
 from law_ray.runs.report.blocks import Figure, Section, Text
 from law_ray.runs.report.heat_maps import HeatMap, heat_map, least_width, pair
 from law_ray.runs.report.view import View
+from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray
 
 MAX_ROUNDS = 200
@@ -163,7 +164,7 @@ def _pairs_that_matter(view: View, weighted: WeightedPrecedenceHyperparameters) 
     """
     shares = weighted.pair_weights / weighted.pair_weights.sum()
     pairs = np.column_stack(np.triu_indices(len(weighted.item_weights), 1))
-    place = np.argsort(view.run.best.permutation)
+    place = invert(view.run.best.permutation[None])[0]
     largest = np.argsort(-shares, kind="stable")[:MAX_PAIRS]
     named = []
     for number in largest:
