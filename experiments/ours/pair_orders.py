@@ -62,15 +62,15 @@ def main(problems: tuple[str, ...], seeds: int) -> None:
 
 
 class Network:
-    """Quotient NML of the orderings of a skeleton, as a function of the ordering alone."""
+    """Quotient NML of orderings of a skeleton, a function of the ordering alone."""
 
     def __init__(self, name: str) -> None:
-        objective = load(name, score="qnml", edges="skeleton")
-        self.n_items, self._score = objective.n_items, objective.prior_mean
+        self._objective = load(name, score="qnml", edges="skeleton")
+        self.n_items = self._objective.n_items
 
     def __call__(self, permutation: IntArray) -> float:
         """Return the score of an ordering, in nats."""
-        return float(self._score(permutation[None])[0])
+        return float(self._objective(permutation, generator(0, "unused", 0)))
 
 
 def problem(name: str) -> Any:
