@@ -1,7 +1,7 @@
 """The moves that a climb chooses from, and what each does to the distances that the kernel is a function of.
 
 `SwapNeighbourhood`, for the position kernel, tries all swaps at every step. The neighbourhoods of the other kernels try
-swaps, insertions and reversals, N_AT_ONCE of them at every step. Each is registered for its type of
+swaps, insertions and reversals, in most cases N_AT_ONCE of them at every step. Each is registered for its type of
 kernel, see `neighbourhood`.
 """
 
@@ -20,8 +20,11 @@ from law_ray.space.constraints import Constraints
 from law_ray.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 N_AT_ONCE = 256
-"""Moves that a climber tries at a step (heuristic). Swaps for the position kernel are cheap, so all are tried, and the
-weighted precedence kernel tries eight times as many."""
+"""Moves that a climber tries at a step (heuristic).
+
+All are tried for the position kernel, whose swaps are cheap, and for the weighted precedence kernel, where all moves
+cost as much as some.
+"""
 SHARE_AT_ONCE = 80
 """With more than 100 items, a climber tries one in so many of all moves at a step (heuristic).
 
@@ -142,8 +145,6 @@ class MixedNeighbourhood:
     items alone.
     """
 
-    _at_once = N_AT_ONCE
-
     def __init__(self, n_items: int, moves: Int32Array | None = None) -> None:
         """Take moves (n_moves, 3) in their order, by default all moves in the random order."""
         self._moves = _shuffled(n_items) if moves is None else moves
@@ -151,7 +152,7 @@ class MixedNeighbourhood:
         self._first = 0
 
     def next(self) -> IntArray:
-        size = min(max(self._at_once, len(self.all) // SHARE_AT_ONCE), len(self.all))
+        size = min(max(N_AT_ONCE, len(self.all) // SHARE_AT_ONCE), len(self.all))
         which = (self._first + np.arange(size)) % len(self.all)
         self._first = (self._first + size) % len(self.all)
         return which
@@ -235,23 +236,30 @@ class TourNeighbourhood(MixedNeighbourhood):
 
 
 class WeightedPrecedenceNeighbourhood(MixedNeighbourhood):
-    """Swaps, insertions and reversals for the weighted precedence kernel; many moves cost about as much as few."""
-
-    _at_once = 8 * N_AT_ONCE
+    """Swaps, insertions and reversals for the weighted precedence kernel, all of which are tried at every step."""
 
     def __init__(self, kernel: WeightedPrecedenceKernel, points: Int32Array, moves: Int32Array | None = None) -> None:
         super().__init__(points.shape[1], moves)
         self._kernel, self._points, self._P_T = kernel, points, np.ascontiguousarray(points.T)
 
+    def next(self) -> IntArray:
+        return self.all
+
     def sums(
         self, q: Int32Array, distances: FloatArray, weights: FloatArray, covariance: Exponential, which: IntArray
     ) -> FloatArray:
-        weighted = weights * covariance[distances][:, None]
-        return precedence_moves.moved_sums(_orders(q), self._P_T, self._kernel.matrix, weighted, self._moves[which])
+        return covariance.weight * self._sums(_orders(q), self._P_T, weights, which)
 
     def lengths(self, q: Int32Array, which: IntArray) -> FloatArray:
-        x = _orders(q)
-        return precedence_moves.reversed_sums(self._kernel.matrix[x[:, :, None], x[:, None, :]], self._moves[which])
+        own = [
+            self._sums(x[None], place[:, None], np.ones((1, 1, 1)), which)
+            for x, place in zip(_orders(q), q, strict=True)
+        ]
+        return np.maximum(-np.log(np.array(own)[:, 0, :, 0]), 0.0)
+
+    def _sums(self, x: Int32Array, P_T: Int32Array, weights: FloatArray, which: IntArray) -> FloatArray:
+        kernel = self._kernel
+        return precedence_moves.moved_sums(x, P_T, kernel.shares, kernel.pair_weights, weights, self._moves[which])
 
     def distances(self, q: Int32Array, distances: FloatArray, climbers: IntArray, chosen: IntArray) -> FloatArray:
         sources = additive_moves.sources(self._moves[chosen], q.shape[1])

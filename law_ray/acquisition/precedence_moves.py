@@ -1,8 +1,10 @@
-"""How swaps, insertions and reversals change the weighted precedence kernel.
+"""The compiled loop of the weighted precedence kernel: what swaps, insertions and reversals do to its covariances.
 
 A move reverses the order of some pairs of positions k < l: FORWARD of (i, j) those of i with the positions after it up
 to j, BACKWARD those of j with the positions before it down to i, SWAP both, and REVERSAL all pairs from i to j.
-`additive_moves` defines the moves. So what all moves do follows from cumulative sums or products over the pairs.
+`additive_moves` defines the moves, `law_ray.kernels.weighted_precedence` the kernel. A pair whose order is reversed
+multiplies the parts of both items by a factor. So the parts after a move are those before it times products of factors,
+which are cumulative, and need no exponential of their own.
 """
 
 import numpy as np
@@ -14,89 +16,101 @@ from law_ray.typing import FloatArray, Int32Array
 from law_ray.utils.compiled import compiled
 
 BLOCK = 64
-"""Points whose products are computed together: those of 100 items fit a processor's cache (heuristic)."""
-
-
-def reversed_sums(pairs: FloatArray, moves: Int32Array) -> FloatArray:
-    """Return the sum over the pairs whose order each move reverses: (..., n_moves).
-
-    Cost O(n_items^2) for all moves together, by cumulative sums.
-
-    Args:
-        pairs: (..., n_items, n_items) a number for the pair of positions (k, l), of which those with k < l count.
-        moves: (n_moves, 3) as in `additive_moves.all_moves`.
-    """
-    above = np.triu(pairs, 1)
-    after = np.cumsum(above, axis=-1)  # [i, j]: the pairs of i with i + 1..j
-    before = np.flip(np.cumsum(np.flip(above, axis=-2), axis=-2), axis=-2)  # [i, j]: the pairs of i..j - 1 with j
-    sums = np.empty((*pairs.shape[:-2], len(moves)))
-    for move_type, of_type in (
-        (SWAP, after + before - above),
-        (FORWARD, after),
-        (BACKWARD, before),
-        (REVERSAL, np.cumsum(before, axis=-1)),
-    ):
-        which = np.flatnonzero(moves[:, 0] == move_type)
-        sums[..., which] = of_type[..., moves[which, 1], moves[which, 2]]
-    return sums
+"""Points that are computed together: with 37 items 16 took twice as long for each (heuristic)."""
 
 
 @compiled(parallel=True, fastmath=True, calls=(additive_moves,))
 def moved_sums(
-    x: Int32Array, P_T: Int32Array, pair_weights: FloatArray, weighted: FloatArray, moves: Int32Array
+    x: Int32Array, P_T: Int32Array, shares: FloatArray, pair_weights: FloatArray, weights: FloatArray, moves: Int32Array
 ) -> FloatArray:
-    """Return the sums over the points of weight x covariance after every move of every climber.
+    """Return the sums over the points of weight x covariance / v after every move of every climber.
 
-    A pair whose order is reversed multiplies exp(-D) to a point by exp(-w_ab) where the point has the order before the
-    move, else by exp(w_ab). The products of all moves are cumulative, so they need no exponential of their own. Cost
-    O(m n n_items^2), for one move or for all.
+    Cost O(m n n_items^3), for one move or for all: a sixth of the cube for the swaps, and as much for the reversals.
 
     Args:
         x: (m, n_items) permutations of the climbers.
         P_T: (n_items, n) positions in the points, one row per item.
+        shares: (n_items,) h.
         pair_weights: (n_items, n_items) w_ab, symmetric.
-        weighted: (m, n_weights, n) weight x covariance before the move.
+        weights: (m, n_weights, n).
         moves: (n_moves, 3) as in `additive_moves.all_moves`.
 
     Returns:
         (m, n_moves, n_weights).
     """
     m, n_items = x.shape
-    n, n_weights = P_T.shape[1], weighted.shape[1]
+    n, n_weights = P_T.shape[1], weights.shape[1]
     sums = np.empty((m, len(moves), n_weights))
+    nearer, farther = np.exp(pair_weights), np.exp(-pair_weights)
     for climber in prange(m):
+        order = x[climber]
         totals = np.zeros((n_items, n_items, 4, n_weights))
-        swapped, after = np.empty(BLOCK), np.empty(BLOCK)
-        before, within = np.empty((n_items, BLOCK)), np.empty((n_items, BLOCK))
+        places, weighted = np.zeros((n_items, BLOCK), np.int32), np.zeros((n_weights, BLOCK))
+        parts = np.empty((n_items, BLOCK))  # h_a exp(-D_a) of the item a at each position
+        left, right = np.zeros((n_items + 1, BLOCK)), np.zeros((n_items + 1, BLOCK))  # sums of those before, from j on
+        factors = np.empty((n_items, n_items, BLOCK))  # [k, j], k < j: by reversing the pair of positions k and j
+        after = np.ones((n_items, n_items, BLOCK))  # [k, j]: by reversing those of k with k + 1..j
+        before = np.empty((n_items, BLOCK))  # [j]: by reversing those of i..j - 1 with j
+        backward = np.empty((n_items, BLOCK))  # [j]: the sum of the parts of i..j - 1 after that
+        swapped, reversed_ = np.empty((n_items, BLOCK)), np.empty((n_items, BLOCK))  # of the parts of i + 1..j - 1
+        forward = np.empty(BLOCK)  # of those of i + 1..j
+        of_swap_k, of_reversal_k, moved = np.empty(BLOCK), np.empty(BLOCK), np.empty((4, BLOCK))
         for first in range(0, n, BLOCK):
             size = min(BLOCK, n - first)
+            weighted[:, size:] = 0.0
+            for w in range(n_weights):
+                for t in range(size):
+                    weighted[w, t] = weights[climber, w, first + t]
+            for k in range(n_items):
+                parts[k] = shares[order[k]]
+                for t in range(size):
+                    places[k, t] = P_T[order[k], first + t]
+            for k in range(n_items):
+                for j in range(k + 1, n_items):
+                    near, far = nearer[order[k], order[j]], farther[order[k], order[j]]
+                    for t in range(BLOCK):
+                        agrees = places[k, t] < places[j, t]
+                        factors[k, j, t] = far if agrees else near
+                        after[k, j, t] = after[k, j - 1, t] * factors[k, j, t]
+                        part = 1.0 if agrees else far
+                        parts[k, t] *= part
+                        parts[j, t] *= part
+            for k in range(n_items):
+                left[k + 1] = left[k] + parts[k]
+            for k in range(n_items - 1, -1, -1):
+                right[k] = right[k + 1] + parts[k]
             before[:] = 1.0
-            within[:] = 1.0
+            backward[:] = 0.0
             for i in range(n_items - 2, -1, -1):
-                item = x[climber, i]
-                after[:] = 1.0
                 for j in range(i + 1, n_items):
-                    other = x[climber, j]
-                    nearer, farther = np.exp(pair_weights[item, other]), np.exp(-pair_weights[item, other])
-                    for t in range(size):
-                        agrees = P_T[item, first + t] < P_T[other, first + t]
-                        factor = farther if agrees else nearer
-                        after[t] *= factor  # the pairs of i with i + 1..j
-                        swapped[t] = after[t] * before[j, t]
-                        before[j, t] *= factor  # those of i..j - 1 with j
-                        within[j, t] *= after[t]  # all of i..j
-                    for w in range(n_weights):
-                        of_swap, of_forward, of_backward, of_reversal = 0.0, 0.0, 0.0, 0.0
-                        for t in range(size):
-                            weight = weighted[climber, w, first + t]
-                            of_swap += weight * swapped[t]
-                            of_forward += weight * after[t]
-                            of_backward += weight * before[j, t]
-                            of_reversal += weight * within[j, t]
-                        totals[i, j, SWAP, w] += of_swap
-                        totals[i, j, FORWARD, w] += of_forward
-                        totals[i, j, BACKWARD, w] += of_backward
-                        totals[i, j, REVERSAL, w] += of_reversal
+                    for t in range(BLOCK):
+                        before[j, t] *= factors[i, j, t]
+                        backward[j, t] += parts[i, t] * factors[i, j, t]
+                swapped[:] = 0.0
+                reversed_[:] = 0.0
+                for k in range(i + 1, n_items - 1):
+                    for t in range(BLOCK):
+                        of_swap_k[t], of_reversal_k[t] = parts[k, t] * factors[i, k, t], parts[k, t] * before[k, t]
+                    for j in range(k + 1, n_items):
+                        for t in range(BLOCK):
+                            swapped[j, t] += of_swap_k[t] * factors[k, j, t]
+                            reversed_[j, t] += of_reversal_k[t] * after[k, j, t]
+                forward[:] = 0.0
+                for j in range(i + 1, n_items):
+                    for t in range(BLOCK):
+                        forward[t] += parts[j, t] * factors[i, j, t]
+                        rest = left[i, t] + right[j + 1, t]
+                        of_i, of_j = parts[i, t] * after[i, j, t], parts[j, t] * before[j, t]
+                        moved[SWAP, t] = rest + of_i + swapped[j, t] + of_j
+                        moved[FORWARD, t] = rest + of_i + forward[t]
+                        moved[BACKWARD, t] = rest + backward[j, t] + of_j
+                        moved[REVERSAL, t] = rest + of_i + reversed_[j, t] + of_j
+                    for move_type in range(4):
+                        for w in range(n_weights):
+                            total = 0.0
+                            for t in range(BLOCK):
+                                total += weighted[w, t] * moved[move_type, t]
+                            totals[i, j, move_type, w] += total
         for s in range(len(moves)):
             for w in range(n_weights):
                 sums[climber, s, w] = totals[moves[s, 1], moves[s, 2], moves[s, 0], w]

@@ -16,7 +16,8 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 |               | `signal_variance`            | K(x, x)                                                             |
 |               | `components`                 | of the additive kernel: the weights and decay of each distance      |
 |               | `vectors`, `alike`           | of the tour kernel: the items' vectors, and T, how alike they are   |
-|               | `item_weights`,              | of the weighted precedence kernel: how much items and pairs matter  |
+|               | `item_shares`,               | of the weighted precedence kernel: how much of the variance depends |
+|               | `item_weights`,              | on what comes before each item, and how much items and pairs matter |
 |               | `pair_factors`               |                                                                     |
 | sigma^2       | `noise`                      | variance of the observation noise                                   |
 |               | `known_noise`                | (n,) variances that come with the values, as standard errors        |

@@ -25,11 +25,12 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
-LEAST_ITEMS = 11
-"""The weighted precedence kernel is fitted from so many items on.
+LEAST_ITEMS, MOST_ITEMS = 11, 100
+"""The weighted precedence kernel is fitted from so many items on, and up to so many.
 
-In ten runs on car5, a flow shop of 10 jobs, law-auto ended at 7761.8 +- 15.5 with it and at 7727.0 +- 3.9 without, in
-five on the 11 variables of sachs as low.
+Of more there are too many pairs for some hundred values (heuristic). In ten runs on car5, a flow shop of 10 jobs, an
+earlier form of this kernel made law-auto end at 7761.8 +- 15.5, at 7727.0 +- 3.9 without it; in five on the 11
+variables of sachs as low.
 """
 LEAST_OF_ORDER = 0.5
 """It is fitted where the values seem to depend on the order of items, not on neighbours.
@@ -101,7 +102,8 @@ class SelectionHyperparameters(OfSelected):
     deviation: float
     """the standard deviation of those values, raw"""
     weighted: WeightedPrecedenceHyperparameters | None = None
-    """None with fewer than LEAST_ITEMS, and where the values do not depend on the order of items (`LEAST_OF_ORDER`)"""
+    """None with fewer than LEAST_ITEMS or more than MOST_ITEMS, and where the order of items is not what matters
+    (`LEAST_OF_ORDER`)"""
     weighted_errors: tuple[float, ...] = ALIKE
     """as `prediction_errors`, of the additive and the weighted precedence kernel; ALIKE before there are any"""
 
@@ -146,7 +148,7 @@ class SelectionHyperparameters(OfSelected):
         first, second = record["misses"]
         fitted_to = record.get("n_fitted", 0), record.get("deviation", 0.0)  # older journals: to be fitted again
         stored, errors = record.get("weighted"), tuple(record.get("weighted_errors", ALIKE))
-        if stored and "pair_factors" not in stored:  # an older journal's kernel, of items alone: to be fitted again
+        if stored and "item_shares" not in stored:  # an older journal's kernel, of one part: to be fitted again
             stored, errors, fitted_to = None, ALIKE, (0, 0.0)
         weighted = stored and WeightedPrecedenceHyperparameters.from_record(stored)
         return cls(additive, tour, (first, second), record["n"], *fitted_to, weighted, errors)
@@ -208,7 +210,7 @@ def prepared(
         additive = fit_to_additive()
         fitted = SelectionHyperparameters(additive, fit_to_tour(), errors, n, n, deviation)
         leads = previous is not None and previous.selected is previous.weighted
-        if X.shape[1] < LEAST_ITEMS or (not leads and _share_of_order(additive) < LEAST_OF_ORDER):
+        if not LEAST_ITEMS <= X.shape[1] <= MOST_ITEMS or (not leads and _share_of_order(additive) < LEAST_OF_ORDER):
             return fitted
         weighted = fit_weighted_precedence.fit(X, y, previous.weighted if previous else None, standard_errors)
         return replace(fitted, weighted=weighted, weighted_errors=weighted_errors)

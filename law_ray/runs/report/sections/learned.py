@@ -158,34 +158,36 @@ def map_figure(view: View, tour: TourHyperparameters) -> go.Figure:
 
 
 def _pairs_that_matter(view: View, weighted: WeightedPrecedenceHyperparameters) -> str:
-    """Name the pairs of items whose order matters most, MAX_PAIRS of them at most, each with its share of all weights.
+    """Name the pairs of items whose order matters most, MAX_PAIRS of them at most, each with its share of `reversals`.
 
     Of a pair, the item that comes first in the best ordering is named first.
     """
-    shares = weighted.pair_weights / weighted.pair_weights.sum()
     pairs = np.column_stack(np.triu_indices(len(weighted.item_weights), 1))
+    lost = weighted.reversals[tuple(pairs.T)]
+    shares = lost / lost.sum()
     place = invert(view.run.best.permutation[None])[0]
     largest = np.argsort(-shares, kind="stable")[:MAX_PAIRS]
     named = []
     for number in largest:
         first, second = sorted(pairs[number].tolist(), key=lambda item: place[item])
         named.append(f"{view.short_names[first]} before {view.short_names[second]} ({shares[number]:.1%})")
-    lead = "The pairs whose order matters most, as the best ordering has them, with their shares of all weights"
+    lead = (
+        "The pairs whose order matters most, as the best ordering has them, with their shares of all pairs' influence"
+    )
     return f"{lead}: {', '.join(named)}."
 
 
 def item_weights_figure(view: View, weighted: WeightedPrecedenceHyperparameters) -> go.Figure:
-    """Return how much the items matter, MAX_ITEMS of them at most: the shares of their pairs in all pairs' weights.
+    """Return how much the items matter, MAX_ITEMS of them at most: the shares of their pairs in `reversals`.
 
     Each pair counts half for either item, so that the shares of all items sum to 1.
     """
-    matrix = weighted.kernel.matrix
-    shares = matrix.sum(axis=1) / matrix.sum()
+    shares = weighted.reversals.sum(axis=1) / weighted.reversals.sum()
     largest = np.argsort(-shares, kind="stable")[:MAX_ITEMS]
     names = look.plain([view.short_names[item] for item in largest])
     drawn = go.Figure(go.Bar(x=list(range(len(names))), y=shares[largest], marker={"color": look.CHOSEN}))
     drawn.update_traces(text=names, textposition="none", hovertemplate="%{text}: %{y:.1%}<extra></extra>")
-    look.styled(drawn, "item", "share of the weights", 360)
+    look.styled(drawn, "item", "share", 360)
     drawn.update_xaxes(tickmode="array", tickvals=list(range(len(names))), ticktext=names)
     drawn.update_yaxes(tickformat=".0%", rangemode="tozero")
     return drawn

@@ -52,15 +52,16 @@ def test_the_page_shows_which_items_matter_most(tmp_path):
     assert len(shares) == 40
     assert (np.diff(shares) <= 0).all()
     a, b = np.triu_indices(70, 1)
-    totals = [weighted.pair_weights[(a == item) | (b == item)].sum() for item in range(70)]
+    lost = weighted.reversals[a, b]
+    totals = [lost[(a == item) | (b == item)].sum() for item in range(70)]
     assert shares[0] == pytest.approx(max(totals) / sum(totals))
     assert figure.figure.layout.xaxis.ticktext[0] == f"item &lt;{int(np.argmax(totals))}&gt;"
     assert "some pairs of items matter more" in section.blocks[0].text
     (named,) = [block.text for block in section.blocks if "whose order matters most" in getattr(block, "text", "")]
     assert named.count(" before ") == 10
-    most = int(np.argmax(weighted.pair_weights))
+    most = int(np.argmax(lost))
     first, second = sorted((int(a[most]), int(b[most])), key=shown.run.best.permutation.tolist().index)
-    share = weighted.pair_weights[most] / weighted.pair_weights.sum()
+    share = lost[most] / lost.sum()
     assert f": item <{first}> before item <{second}> ({share:.1%})," in named
     assert any("Shown are the 40 that matter most." in getattr(block, "text", "") for block in section.blocks)
     assert learned._shares(optimizer.model) == {"weighted precedence": 1.0}
