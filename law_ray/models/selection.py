@@ -25,6 +25,8 @@ MAX_ERROR = 1e8
 """In standardized units: larger prediction errors are cut to this, so that their squares stay finite."""
 MEMORY = 0.7
 """The weight of the earlier prediction errors beside those of the latest values (heuristic)."""
+MEMORY_OF = 10
+"""Values after which the earlier errors of the weighted precedence kernel have that weight (see LEAST_ADVANTAGE)."""
 LEAST_ITEMS, MOST_ITEMS = 11, 100
 """The weighted precedence kernel is fitted from so many items on, and up to so many.
 
@@ -38,11 +40,11 @@ LEAST_OF_ORDER = 0.5
 That is where it is used already, or the position and precedence components have this share of the additive kernel's
 variance (heuristic).
 """
-LEAST_ADVANTAGE = 0.5
+LEAST_ADVANTAGE = 0.7
 """It is used where its mean square prediction error is smaller than so many times those of the other two.
 
-Heuristic: in runs on networks and on N-sgb75 its error was soon less than half. On flow shops and weighted tardiness,
-where it is not better, it was at times less than 0.7 times the other by chance.
+In runs on six random networks of 32 variables these ended 0 nats above the best order known with 0.7 and MEMORY_OF, and
+37 +- 21 nats above it with 0.5 and a memory of asks.
 """
 ALIKE: tuple[float, ...] = (1.0, 1.0)
 """The prediction errors of these two kernels before there are any: the weighted one leads after two asks at least."""
@@ -199,10 +201,11 @@ def prepared(
         if latest is not None:
             of_additive, of_tour, *of_weighted = latest
             errors = remembered(errors, (of_additive, of_tour))
-            weighted_errors = remembered(weighted_errors, (of_additive, *of_weighted)) if of_weighted else ALIKE
+            kept = MEMORY ** ((n - previous.n) / MEMORY_OF)
+            weighted_errors = remembered(weighted_errors, (of_additive, *of_weighted), kept) if of_weighted else ALIKE
         if not due:
-            kept = replace(previous, prediction_errors=errors, weighted_errors=weighted_errors, n=n)
-            return lambda: kept
+            unchanged = replace(previous, prediction_errors=errors, weighted_errors=weighted_errors, n=n)
+            return lambda: unchanged
     fit_to_additive = fit_additive.prepared(X, y, rng, previous.additive if previous else None, standard_errors)
     fit_to_tour = fit_tour.prepared(X, y, rng, previous.tour if previous else None, standard_errors)
 
@@ -242,17 +245,18 @@ def _deviation(y: FloatArray) -> float:
     return unit * float(np.std(y / unit))
 
 
-def remembered(earlier: Sequence[float], latest: Sequence[float]) -> tuple[float, ...]:
+def remembered(earlier: Sequence[float], latest: Sequence[float], kept: float = MEMORY) -> tuple[float, ...]:
     """Return the running averages of models' relative prediction errors after the `latest` mean square errors.
 
     Args:
         earlier: The averages so far, of each model.
         latest: The mean square errors of the same models at the latest values. They count relative to their mean.
+        kept: The weight of the averages so far.
     """
     mean = sum(latest) / len(latest)
     if not mean:  # constant values
         return tuple(earlier)
-    return tuple(MEMORY * e + (1 - MEMORY) * (error / mean) for e, error in zip(earlier, latest, strict=True))
+    return tuple(kept * e + (1 - kept) * (error / mean) for e, error in zip(earlier, latest, strict=True))
 
 
 def mean_square(errors: FloatArray) -> float:

@@ -333,7 +333,7 @@ class ActiveRun(Run):
         if len(trials) >= settings.evals:
             return "all evaluations were made"
         if self.used_up:
-            return "nothing new was left to evaluate"
+            return "nothing new was left to evaluate: every other ordering counts as one of these"
         if (
             settings.patience is not None
             and self._known

@@ -158,7 +158,8 @@ def _path(folder: Path) -> Path:
     except OSError as error:
         raise _unreadable(path, error) from None
     if not found:
-        raise InputError(f"{folder} holds no run: there is no {NAME} in it")
+        why = f"there is no {NAME} in it" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} holds no run: {why}")
     return path
 
 

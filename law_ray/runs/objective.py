@@ -142,10 +142,14 @@ class BlackBox:
         """Raise InputError unless this is the objective of a journal; warn if only its code has changed."""
         if self.name != record["name"]:
             raise InputError(
-                f"{folder} is a run of another objective: of {record['name']}, and this one is {self.name}"
+                f"{folder} is a run of another objective, {record['name']}, and this one is {self.name}: give that "
+                "one, or another folder with --out"
             )
         if self.fingerprint != record["fingerprint"]:
-            raise InputError(f"{folder} is a run of another objective: the data or options of {self.name} have changed")
+            raise InputError(
+                f"{folder} is a run of another objective: the data or options of {self.name} have changed; restore "
+                "them, or begin a new run in another folder with --out"
+            )
         if self._code != record.get("code", self._code):
             warnings.warn(f"the code of {self.name} has changed since the run began; old values stay", stacklevel=3)
 

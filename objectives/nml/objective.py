@@ -18,6 +18,7 @@ from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.answers import Answers
 from objectives.nml.arguments import EdgesFrom, check, check_parents, read
 from objectives.nml.data.knowledge import Edges, Tiers, read_knowledge
+from objectives.nml.data.missing import IfMissing
 from objectives.nml.data.row_order import RowOrder
 from objectives.nml.data.rules import Bins, Columns, States
 from objectives.nml.data.tables import Table
@@ -62,7 +63,7 @@ class NML(Answers):
 
     Args:
         data: a DataFrame, the path of a .csv, .tsv or .parquet file, or a Table, for which the options from `bins` to
-            `decimal` are left out.
+            `missing` are left out.
         score: "nml", the likelihood plus the accurate regret (`objectives.nml.regret.importance`); "nml-uniform", the
             paper's estimate from uniform data sets; or a decomposable score (`objectives.nml.scores.decomposable`):
             "bic", "fnml", "qnml", "bdeu".
@@ -84,6 +85,7 @@ class NML(Answers):
         sep: what separates the columns of a text file, by default found in it; see there.
         encoding: how a text file encodes its characters, by default UTF-8; see there.
         decimal: its decimal mark, by default a point; see there.
+        missing: what becomes of missing values, see there.
         required: edges that the network must have, see `objectives.nml.data.knowledge.read_knowledge`.
         forbidden: edges that it cannot have, see there.
         tiers: groups of columns, in an order against which no edge goes, see there.
@@ -112,6 +114,7 @@ class NML(Answers):
         sep: str | None = None,
         encoding: str | None = None,
         decimal: str | None = None,
+        missing: IfMissing = "refuse",
         required: Edges | None = None,
         forbidden: Edges | None = None,
         tiers: Tiers | None = None,
@@ -122,6 +125,7 @@ class NML(Answers):
             warnings.warn("alpha and dof are of the tests of edges=skeleton: they change nothing here", stacklevel=2)
         form = {"sep": sep, "encoding": encoding, "decimal": decimal}
         how = {"bins": bins, "states": states, "columns": columns, "drop": drop, **form}
+        how["missing"] = None if missing == "refuse" else missing
         self.table = read(data, {name: value for name, value in how.items() if value is not None}, rows)
         self.score = score
         self.n_samples = n_samples

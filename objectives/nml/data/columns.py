@@ -9,6 +9,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
+from objectives.nml.data.missing import REMEDY, STATE, TEXTS
 from objectives.nml.data.rules import Rules, listed, state_text
 
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ class ColumnError(InputError):
         column: its name.
         problem: what is wrong with it, after its name: "is continuous".
         remedy: what the user can do.
-        option: the option that mends it in any case, "bins" or "drop", if there is one.
+        options: those that mend it in any case, of "missing", "bins" and "drop".
     """
 
-    def __init__(self, column: str, problem: str, remedy: str, option: str = "") -> None:
+    def __init__(self, column: str, problem: str, remedy: str, *options: str) -> None:
         super().__init__(f"column {column!r} {problem}: {remedy}")
         self.column = column
         self.problem = problem
         self.remedy = remedy
-        self.option = option
+        self.options = options
 
 
 def all_bad(table: str, bad: Sequence[ColumnError]) -> InputError:
@@ -48,9 +49,10 @@ def all_bad(table: str, bad: Sequence[ColumnError]) -> InputError:
     for each in bad:
         by_problem.setdefault(each.problem, []).append(each)
     problems = "; ".join(_together(columns) for columns in by_problem.values())
-    binned = {each.column: 5 for each in bad if each.option == "bins"}
-    dropped = [each.column for each in bad if each.option == "drop"]
-    options = [f"bins={_as_text(binned, [f'{name}=5' for name in binned])!r}"] * bool(binned)
+    binned = {each.column: 5 for each in bad if "bins" in each.options}
+    dropped = [each.column for each in bad if "drop" in each.options]
+    options = ["missing='drop'"] * any("missing" in each.options for each in bad)
+    options += [f"bins={_as_text(binned, [f'{name}=5' for name in binned])!r}"] * bool(binned)
     options += [f"drop={_as_text(dropped, dropped)!r}"] * bool(dropped)
     remedy = f": mend them with {' and '.join(options)}, for example" if options else ""
     return InputError(f"{len(bad)} columns of {table} cannot be used: {problems}{remedy}")
@@ -61,7 +63,7 @@ def _together(columns: Sequence[ColumnError]) -> str:
     verb, rest = columns[0].problem.split(" ", 1)
     if len(columns) > 1:
         verb = {"is": "are", "has": "have", "holds": "hold", "falls": "fall"}[verb]
-    remedy = "" if columns[0].option else f" ({columns[0].remedy})"
+    remedy = "" if columns[0].options else f" ({columns[0].remedy})"
     return f"{', '.join(repr(each.column) for each in columns)} {verb} {rest}{remedy}"
 
 
@@ -124,7 +126,16 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
     Raises:
         ColumnError: in one line that names the column, if it cannot be used as a discrete variable.
     """
-    states, codes = _read(name, column, rules)
+    missing = column.isna().to_numpy()
+    if rules.missing != "state" or not missing.any():
+        states, codes = _read(name, column, rules)
+    elif missing.all():
+        raise ColumnError(name, "has no value", "drop it", "drop")
+    else:
+        states, some = _read(name, column[~missing], rules)
+        states = states if STATE in states else (*states, STATE)
+        codes = np.full(len(column), states.index(STATE))
+        codes[~missing] = some
     check_states(name, states)
     return states, codes
 
@@ -146,16 +157,16 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         kind, column = _numbers(column)
     missing = column.isna().to_numpy()
     if missing.any():
-        raise ColumnError(
-            name,
-            f"has {missing.sum()} missing value(s), the first in row {missing.argmax() + 1}",
-            "drop those rows, or make missing a state of its own, or drop the column",
-            "drop",
-        )
+        unbinned = kind == "floating" and not (name in rules.states or name in rules.bins or rules.continuous_bins)
+        more, bins = (f" and is continuous, so that it needs bins='{name}=5' too", ("bins",)) if unbinned else ("", ())
+        problem = f"has {missing.sum()} missing value(s), the first in row {missing.argmax() + 1}"
+        raise ColumnError(name, problem, f"{REMEDY}{more}, or drop the column", "missing", *bins)
     if kind not in ("string", "boolean", "integer", "floating", "categorical"):
         problem = f"holds {kind} values ({column.dtype})"
         raise ColumnError(name, problem, "use strings, integers, booleans or a categorical", "drop")
     declared = rules.states.get(name)
+    if kind == "string" and declared is None:
+        _check_texts(name, column)
     continuous = kind == "floating" and declared is None
     n_bins = rules.bins.get(name, rules.continuous_bins if continuous else None)
     if n_bins is not None:
@@ -179,6 +190,17 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         problem = f"has {len(states)} states in {len(codes)} rows"
         raise ColumnError(name, problem, f"drop it, {remedy}", "drop")
     return states, codes
+
+
+def _check_texts(name: str, column: "pd.Series[Any]") -> None:
+    """Refuse numbers among which there are texts that read like missing values."""
+    import pandas as pd
+
+    look_missing = column.isin(TEXTS).to_numpy()
+    if look_missing.any() and pd.to_numeric(column[~look_missing], errors="coerce").notna().all():
+        row = int(look_missing.argmax())
+        problem = f"has {look_missing.sum()} cell(s) like {column.iloc[row]!r} in row {row + 1} among its numbers"
+        raise ColumnError(name, problem, f"if they are missing values, {REMEDY}", "missing")
 
 
 def _numbers(column: "pd.Series[Any]") -> "tuple[str, pd.Series[Any]]":

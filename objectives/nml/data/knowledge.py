@@ -95,7 +95,7 @@ def read_knowledge(
 
     Args:
         names: of the columns.
-        required: pairs (parent, child) of names, or a text such as "a->b, c->d".
+        required: pairs (parent, child) of names or texts such as "a->b", or one text such as "a->b, c->d".
         forbidden: the same.
         tiers: lists of names from the first tier to the last, or a text such as "a,b | c | d,e". An edge goes to the
             same tier or a later one; columns without a tier are free.
@@ -115,8 +115,13 @@ def _edges(names: Sequence[str], option: str, edges: Edges | None) -> BoolArray:
         edges = _split(edges, ",", "->")
     matrix = np.zeros((len(names), len(names)), dtype=bool)
     for edge in edges if edges is not None else ():
+        if isinstance(edge, str):
+            edge = [end.strip() for end in edge.split("->")]
         if not isinstance(edge, list | tuple) or len(edge) != 2 or "" in edge:
-            raise InputError(f"{option} has {edge!r}, which is not an edge: write parent->child, or pass a pair")
+            raise InputError(
+                f"{option} has {edge!r}, which is not an edge: write parent->child, or pass a pair, "
+                "in Python, of names that hold a comma or ->"
+            )
         parent, child = (find_column(names, str(end), option) for end in edge)
         matrix[parent, child] = True
     return matrix

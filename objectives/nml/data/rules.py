@@ -3,6 +3,7 @@
 import json
 import operator
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from law_ray.errors import InputError
+from objectives.nml.data.missing import IfMissing
 
 Bins = int | str | Mapping[str, int]
 States = str | Path | Mapping[str, Iterable[Any]]
@@ -19,17 +21,24 @@ Columns = str | Iterable[Any]
 class Rules(NamedTuple):
     """How to read columns: the number of bins of continuous columns, and the bins or states of columns by name.
 
-    `decimal` is the decimal mark of texts.
+    `decimal` is the decimal mark of texts, `missing` what becomes of missing values.
     """
 
     continuous_bins: int | None
     bins: dict[str, int]
     states: dict[str, tuple[str, ...]]
     decimal: str
+    missing: IfMissing
 
 
-def read_rules(names: Sequence[str], bins: Bins | None, states: States | None, decimal: str | None) -> Rules:
-    """Return the rules that three options of `objectives.nml.data.tables.read_table` set for the columns `names`.
+def read_rules(
+    names: Sequence[str],
+    bins: Bins | None,
+    states: States | None,
+    decimal: str | None = None,
+    missing: IfMissing = "refuse",
+) -> Rules:
+    """Return the rules that four options of `objectives.nml.data.tables.read_table` set for the columns `names`.
 
     Raises:
         InputError: in one line, if an option is malformed or names an unknown column, or both name the same column.
@@ -47,7 +56,7 @@ def read_rules(names: Sequence[str], bins: Bins | None, states: States | None, d
             raise InputError(f"column {column!r} is named by both bins and states: keep one of the two")
     for column in named_states:
         find_column(names, column, "states")
-    return Rules(continuous_bins, named_bins, named_states, decimal or ".")
+    return Rules(continuous_bins, named_bins, named_states, decimal or ".", missing)
 
 
 def kept_columns(names: Sequence[str], columns: Columns | None, drop: Columns | None) -> list[int]:
@@ -74,6 +83,11 @@ def find_column(names: Sequence[str], column: str, option: str) -> int:
         InputError: if there is no such column.
     """
     if column not in names:
+        alike = [name for name in names if unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", column)]
+        if alike:
+            raise InputError(
+                f"{option} names the column {column!r} with other Unicode characters than the table: copy it"
+            )
         raise InputError(f"{option} names the column {column!r}, which is unknown: choose among {listed(names)}")
     return names.index(column)
 

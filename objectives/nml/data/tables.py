@@ -22,6 +22,9 @@ from objectives.nml.data.columns import (
     thinly_filled,
 )
 from objectives.nml.data.files import TEXT, read_file
+from objectives.nml.data.missing import TEXTS, IfMissing, look_missing
+from objectives.nml.data.missing import check as check_missing
+from objectives.nml.data.missing import without as without_missing
 from objectives.nml.data.row_order import RowOrder, check_order
 from objectives.nml.data.rules import Bins, Columns, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
@@ -93,6 +96,7 @@ def read_table(
     sep: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    missing: IfMissing = "refuse",
     rows: RowOrder = "independent",
 ) -> Table:
     """Read a table of discrete columns from a pandas DataFrame, a .csv, .tsv or .parquet file.
@@ -102,6 +106,7 @@ def read_table(
     string, boolean: its observed values, sorted;
     integer, or whole numbers stored as floats: its observed values, sorted as numbers and written as integers;
     other numbers: intervals of equal frequency if `bins` covers the column, otherwise it is refused;
+    missing values: see `missing`;
     dates, times, bytes, lists, mixed types: refused.
     A column of strings or integers is also refused, unless bins or states name it, if it has more than 100 different
     values and more than half as many as rows: they look like row numbers. One with many states of few rows each is
@@ -126,6 +131,9 @@ def read_table(
         sep: what separates the columns of a text file, see `read_file`.
         encoding: how it encodes its characters, see there.
         decimal: its decimal mark, see there.
+        missing: what becomes of missing values: "refuse" them, "drop" their rows, or make missing a "state" of its own.
+            With "refuse", texts such as NA are states, and bring a warning; else they are missing
+            (`objectives.nml.data.missing`).
         rows: "check" refuses a table whose rows are not independent draws, as far as their order tells
             (`objectives.nml.data.row_order`).
 
@@ -136,8 +144,9 @@ def read_table(
     """
     if rows not in get_args(RowOrder):
         raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
+    check_missing(missing)
     form = {"sep": sep, "encoding": encoding, "decimal": decimal}
-    frame, name = _open(source, form, declared_states(states))
+    frame, name = _open(source, form, declared_states(states), TEXTS if missing != "refuse" else ())
     kept = kept_columns([str(column) for column in frame.columns], columns, drop)
     names = tuple(str(frame.columns[i]) for i in kept)
     _check_names(name, names, kept)
@@ -145,7 +154,9 @@ def read_table(
         raise InputError(f"{name} has 1 column, {names[0]!r}: give what separates its columns, sep=tab for example")
     if len(frame) == 0:
         raise InputError(f"{name} has no rows: pass at least one")
-    rules = read_rules(names, bins, states, decimal)
+    rules = read_rules(names, bins, states, decimal, missing)
+    if missing == "drop":
+        frame = without_missing(frame, kept)
     codes: NDArray[Any] = np.empty((len(frame), len(names)), dtype=np.int32, order="F")  # half a Table's memory
     labels: list[tuple[str, ...]] = []
     bad: list[ColumnError] = []
@@ -159,8 +170,9 @@ def read_table(
         raise all_bad(name, bad)
     named = {*rules.bins, *rules.states}
     found = {column: own for column, own in zip(names, labels, strict=True) if column not in named}
-    if message := thinly_filled(name, found, len(frame)):
-        warnings.warn(message, stacklevel=2)
+    for message in (thinly_filled(name, found, len(frame)), look_missing(name, found) if missing == "refuse" else ""):
+        if message:
+            warnings.warn(message, stacklevel=2)
     if name.lower().endswith(TEXT) and all(column in own for column, own in found.items()):
         warnings.warn(
             f"the first line of {name} looks like a row, and was read as the names of the columns: {', '.join(names)}; "
@@ -174,18 +186,21 @@ def read_table(
 
 
 def _open(
-    source: "str | Path | pd.DataFrame", form: Mapping[str, str | None], declared: Collection[str]
+    source: "str | Path | pd.DataFrame",
+    form: Mapping[str, str | None],
+    declared: Collection[str],
+    missing: Collection[str],
 ) -> "tuple[pd.DataFrame, str]":
-    """The data of a source, and a name for them; columns with declared states are read as texts."""
+    """The data of a source, and a name for them; columns with declared states are read as texts, others as missing."""
     import pandas as pd
 
     if isinstance(source, str | Path):
-        return read_file(Path(source), **form, as_text=declared), Path(source).name
+        return read_file(Path(source), **form, as_text=declared, missing=missing), Path(source).name
     if not isinstance(source, pd.DataFrame):
         raise InputError(f"data of type {type(source).__name__} is not a table: pass a DataFrame or a file's path")
     if given := [name for name, value in form.items() if value is not None]:
         raise InputError(f"{given[0]} is for text files: leave it out for a DataFrame")
-    return source, "table"
+    return source.mask(source.isin(list(missing))) if missing else source, "table"
 
 
 def _check_names(table: str, names: Sequence[str], places: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.models import fit_additive, fit_tour, fit_weighted_precedence, selection
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.selection import ALIKE, MEMORY, SelectionHyperparameters
+from law_ray.models.selection import ALIKE, MEMORY, MEMORY_OF, SelectionHyperparameters
 from law_ray.space.permutations import sample
 from tests.oracles.additive import some_components
 from tests.oracles.tour import some_tour
@@ -130,7 +130,8 @@ def test_the_errors_of_the_weighted_precedence_kernel_are_relative_to_those_of_t
     for model in (first.additive, first.weighted):
         process = GaussianProcess(X[:70], y[:70], model)
         errors.append(np.mean((process.predict(X[70:])[0] - process.standardize(y[70:])) ** 2))
-    expected = MEMORY + (1 - MEMORY) * np.array(errors) / np.mean(errors)
+    kept = MEMORY ** (20 / MEMORY_OF)
+    expected = kept + (1 - kept) * np.array(errors) / np.mean(errors)
     assert second.weighted_errors == pytest.approx(expected)
     third = selection.fit(X, y, np.random.default_rng(2), second)
     assert third.weighted_errors == second.weighted_errors  # no value came in

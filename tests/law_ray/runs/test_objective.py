@@ -313,11 +313,13 @@ def test_an_objective_given_in_python_cannot_be_found_from_its_record():
 def test_another_objective_or_other_data_is_noticed():
     record = BlackBox(Complete()).to_record(launch="")
     BlackBox(Complete()).check_same(record, Path("run"))
-    with pytest.raises(InputError, match="run is a run of another objective: of complete, and this one is plain"):
+    with pytest.raises(
+        InputError, match="run is a run of another objective, complete, and this one is plain: give that one"
+    ):
         BlackBox(plain).check_same(record, Path("run"))
     changed = Complete()
     changed.fingerprint = "1e"
-    with pytest.raises(InputError, match="another objective: the data or options of complete have changed"):
+    with pytest.raises(InputError, match="another objective: the data or options of complete have changed; restore"):
         BlackBox(changed).check_same(record, Path("run"))
 
 

@@ -32,7 +32,7 @@ def section(view: View) -> Section:
             ("best value (mean of its repeats)" if repeated else "best value", value),
             ("confidence", sure),
             *(
-                [("its first value", f"{number(best.value, 8)} (the best of many noisy values is too good)")]
+                [("its first value", f"{number(best.value, 8)} (the best of many noisy values tends to be too good)")]
                 if repeated
                 else []
             ),

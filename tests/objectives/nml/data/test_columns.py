@@ -139,7 +139,7 @@ def test_other_types_are_refused(column: Any, kind: str, options: dict) -> None:
 )
 @pytest.mark.parametrize("options", [{}, {"bins": 2}])
 def test_missing_values_are_refused_first(column: Any, options: dict) -> None:
-    refused(column, r"'a' has 2 missing value\(s\), the first in row 2: drop those rows", **options)
+    refused(column, r"'a' has 2 missing value\(s\), the first in row 2: leave such rows out", **options)
 
 
 @pytest.mark.parametrize(

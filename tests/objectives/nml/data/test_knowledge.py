@@ -156,7 +156,7 @@ def test_knowledge_is_a_read_only_copy_of_its_arguments() -> None:
         ({"required": "smoker->c->net pay"}, "which is not an edge"),
         ({"required": "smoker->c,"}, r"has \[''\], which is not an edge"),
         ({"forbidden": "smoker->"}, r"forbidden has \['smoker', ''\], which is not an edge"),
-        ({"forbidden": ["ab"]}, "'ab', which is not an edge"),
+        ({"forbidden": ["ab"]}, "'ab'], which is not an edge"),
         ({"forbidden": [1, 2]}, "1, which is not an edge"),
         ({"forbidden": [{"smoker", "c"}]}, "}, which is not an edge"),
         ({"tiers": "smoker | | c"}, r"tiers has \[''\], which is not a tier: write a,b . c, or"),
