@@ -29,7 +29,7 @@ MEANINGS = {
     "position": "near the positions that items have in it, an ordering's value is alike",
     "additive": "a sum of five similarities of orderings, weighted by the data",
     "tour": "the value depends on which items are neighbours",
-    "weighted precedence": "the value depends on which of two items comes first, and some pairs of items matter more",
+    "weighted precedence": "the value depends on which items come before which, and some pairs of items matter more",
     "pairwise": "the value is a sum over pairs of items, by the positions of both",
 }
 
