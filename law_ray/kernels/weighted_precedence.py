@@ -118,11 +118,20 @@ class WeightedPrecedenceKernel:
         """Return the distances D (m, n) of positions q (m, n_items) to P (n, n_items); O(m n n_items^2)."""
         alike = np.zeros((len(q), len(P)))
         for item, (share, weights) in enumerate(zip(self.shares, self.pair_weights, strict=True)):
-            alike += share * np.exp(-part_distances(item, weights, q, P))
+            alike += item_part(item, share, weights, q, P)
         return np.maximum(-np.log(alike), 0.0)
 
 
-def part_distances(item: int, weights: FloatArray, q: Int32Array, P: Int32Array) -> FloatArray:
-    """Return D_a (m, n) of an item a, given its w_ab (n_items,), for positions q (m, n_items) and P (n, n_items)."""
-    agreements = (np.sign(q - q[:, [item]]) * (0.5 * weights)) @ np.sign(P - P[:, [item]]).T.astype(float)
-    return 0.5 * float(weights.sum()) - agreements
+def item_part(item: int, share: float, weights: FloatArray, q: Int32Array, P: Int32Array) -> FloatArray:
+    """Return the part h_a exp(-D_a) of one item a, (m, n), for positions q (m, n_items) and P (n, n_items).
+
+    Args:
+        item: a.
+        share: h_a.
+        weights: (n_items,) w_ab.
+        q: The positions in some orderings.
+        P: The positions in others.
+    """
+    found: FloatArray = (np.sign(q - q[:, [item]]) * (0.5 * weights)) @ np.sign(P - P[:, [item]]).T.astype(float)
+    found -= 0.5 * float(weights.sum()) - np.log(share)
+    return np.exp(found, out=found)

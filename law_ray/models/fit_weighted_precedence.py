@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from law_ray.kernels.distance import positions_of
-from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters, part_distances
+from law_ray.kernels.weighted_precedence import WeightedPrecedenceHyperparameters, item_part
 from law_ray.models.evidence import N_FIT, NOISE, NOISE_DEVIATION, log_evidence, maximised
 from law_ray.models.fit_additive import LEAST_NOISE
 from law_ray.models.part import part
@@ -75,11 +75,9 @@ class WeightedPrecedenceEvidence:
         shares, s = weight / self._n_items * np.exp(parameters[self.shares]), np.exp(parameters[self.items])
         pair_weights = self._symmetric(unit * np.exp(parameters[self.pairs])) * np.outer(s, s)
         P = self._positions
-        parts = [
-            share * np.exp(-part_distances(item, weights, P, P))
-            for item, (share, weights) in enumerate(zip(shares, pair_weights, strict=True))
-        ]
-        A = np.sum(parts, axis=0)
+        of_items = enumerate(zip(shares, pair_weights, strict=True))
+        parts = [item_part(item, share, weights, P, P) for item, (share, weights) in of_items]
+        A = sum(parts[1:], start=parts[0].copy())
         A[np.diag_indices(len(A))] += noise + self._known_noise
         value, alpha, inverse, mean = log_evidence(A, self._y)
         twice = np.outer(alpha, alpha) - inverse
@@ -87,7 +85,7 @@ class WeightedPrecedenceEvidence:
         of_A = 0.5 * (np.tril(twice) + np.tril(twice, -1).T)
         of_shares, of_pairs = np.empty(self._n_items), np.empty((self._n_items, self._n_items))
         for item, covariance in enumerate(parts):
-            of_log = of_A * covariance
+            of_log = np.multiply(of_A, covariance, out=covariance)
             signs = np.sign(P - P[:, [item]]).astype(float)
             of_shares[item] = of_log.sum()
             of_pairs[item] = 0.5 * (np.einsum("tb,tb->b", signs, of_log @ signs) - of_shares[item])
