@@ -19,8 +19,10 @@ BAR = {"thickness": 12, "lenmode": "pixels", "len": 240, "y": 1.0, "yanchor": "t
 """A bar of colours at the top right."""
 BESIDE, LONGEST_BESIDE = 36, 12
 """Up to so many items, with names of so many characters, heat maps of a pair stand beside each other (heuristic)."""
-CHARACTER = 5.5
+CHARACTER = 6.0
 """Pixels of a character in a label (heuristic)."""
+MARGINS = 80
+"""Pixels above and below a figure's axes, without their labels."""
 
 
 class HeatMap(NamedTuple):
@@ -57,11 +59,11 @@ def pair(first: HeatMap, second: HeatMap, titles: tuple[str, str], x: str = "") 
     n_items = len(first.rows)
     longest = max(map(len, (*first.rows, *first.columns, *second.rows, *second.columns)))
     beside = n_items <= BESIDE and longest <= LONGEST_BESIDE
-    labels = round(CHARACTER * max(0, longest - LONGEST_BESIDE))  # below each map
-    height = max(360, 16 * n_items + 140) if beside else 2 * (max(240, min(11 * n_items + 120, 1150)) + labels)
     grid = {"rows": 1, "cols": 2} if beside else {"rows": 2, "cols": 1}
-    between = CHARACTER * max(map(len, first.columns))  # of the columns' labels, which stand below the second map too
-    gap = (70 + between) / (height - 80 - between)
+    labels = CHARACTER * max(map(len, first.columns))  # of the columns, below each map
+    inner = 2 * max(160, min((16 if n_items <= BESIDE else 11) * n_items, 1050)) + 70 + labels  # from top to bottom
+    height = max(360, 16 * n_items + 140) if beside else round(inner + MARGINS + labels)
+    gap = (70 + labels) / inner
     drawn = make_subplots(**grid, subplot_titles=titles, horizontal_spacing=0.12, vertical_spacing=gap)
     places = [{"row": 1, "col": k} if beside else {"row": k, "col": 1} for k in (1, 2)]
     for each, place in zip((first, second), places, strict=True):

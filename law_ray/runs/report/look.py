@@ -25,6 +25,7 @@ def styled(figure: go.Figure, x: str, y: str, height: int = 380, **layout: Any) 
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         hoverlabel={"bgcolor": "#1f2937", "font": {"color": "#ffffff"}, "align": "left"},
         colorway=SERIES,
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": GRID, "activecolor": TEXT},
     )
     # 74500 instead of 74.5k
     axes = {"gridcolor": GRID, "zeroline": False, "automargin": True, "exponentformat": "power", "minexponent": 6}

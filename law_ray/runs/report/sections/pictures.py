@@ -17,6 +17,10 @@ PIXELS = 96
 SHOWN_FACTS = 12
 """Parts of the answer that are shown."""
 SHOWN_ELSEWHERE = ("edges", "ordering", "edge_confidence", "possible_edges")
+NML_IN_WORDS = (
+    "The total, in nats, is the negative log-likelihood of the data under the network with its best tables, plus the "
+    "regret, which is what NML charges for how much else the network could have fitted. The less, the better."
+)
 
 
 def section(view: View) -> Section | None:
@@ -50,6 +54,8 @@ def section(view: View) -> Section | None:
     facts = [(key.replace("_", " "), _said(value)) for key, value in explained.items() if key not in SHOWN_ELSEWHERE]
     if facts:
         blocks.append(Facts(facts[:SHOWN_FACTS]))
+    if "regret" in explained:
+        blocks.append(Text(NML_IN_WORDS))
     if "edges" in explained:
         blocks += edge_tables(explained, sure)
     return Section("picture", title, lead, blocks) if blocks else None

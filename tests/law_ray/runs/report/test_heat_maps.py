@@ -28,4 +28,5 @@ def test_between_maps_one_above_the_other_the_labels_and_a_title_have_room(n_ite
     inner = layout.height - 80 - CHARACTER * longest
     assert (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * inner >= CHARACTER * longest + 40
     rows = (layout.yaxis.domain[1] - layout.yaxis.domain[0]) * inner
-    assert rows / n_items >= 8
+    assert rows / n_items >= (15 if n_items <= BESIDE else 10)
+    assert rows >= 160
