@@ -12,7 +12,8 @@ all pairs, s_a > 0 says how much item a matters, and e_ab > 0 how much the pair 
 be learned one by one where a few items matter. Where all D_a are small, the model is nearly a Bayesian linear
 regression on the orders of the pairs. The covariance is a sum of products of one kernel for each pair, so it is
 positive semi-definite. One parameter for each input is known as automatic relevance determination (MacKay, "Bayesian
-methods for backpropagation networks", 1994), a sum of parts as an additive model.
+methods for backpropagation networks", 1994), a sum of kernels of parts of the input as an additive Gaussian process
+(Duvenaud, Nickisch and Rasmussen, "Additive Gaussian processes", 2011).
 """
 
 import base64
