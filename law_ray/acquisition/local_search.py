@@ -101,8 +101,8 @@ def climb(
 
     A climb visits only allowed permutations, and never steps onto an excluded one. A climb that starts on an excluded
     permutation first moves to a free neighbour, even downhill; without such a neighbour it ends there with value -inf.
-    Cost of a step of m climbers: O(m n n_items^2) to rank their moves, and O(m N_PROMISING n^2) to evaluate the
-    promising ones.
+    Cost of a step of m climbers: O(m n n_items^2) to rank their moves, with the weighted precedence kernel
+    O(m n n_items^3), and O(m N_PROMISING n^2) to evaluate the promising ones.
 
     Args:
         landscape: The function to maximise.
@@ -129,7 +129,8 @@ def best_neighbour(
 ) -> IntArray | None:
     """Return the free and allowed neighbour (n_items,) of largest value of a permutation, None if there is none.
 
-    Cost O(n n_items^2) to bound the values of all neighbours, and O(n^2) for each that is evaluated exactly.
+    Cost O(n n_items^2), or O(n n_items^3) as for `climb`, to bound the values of all neighbours, and O(n^2) for each
+    that is evaluated exactly.
     """
     climbers = _Climbers(landscape, centre[None], excluded, constraints)
     climbers.values[:] = -np.inf  # so that every neighbour gains

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from law_ray.acquisition import additive_moves, precedence_moves, swap_moves, tour_moves
+from law_ray.acquisition import additive_moves, allowed_moves, precedence_moves, swap_moves, tour_moves
 from law_ray.kernels.additive import AdditiveKernel, Tables
 from law_ray.kernels.distance import POSITION_KERNEL, DistanceKernel, positions_of
 from law_ray.kernels.protocol import Kernel
@@ -160,8 +160,7 @@ class MixedNeighbourhood:
     def allowed(self, constraints: Constraints, q: Int32Array, which: IntArray) -> BoolArray:
         if constraints.empty:
             return np.ones((len(q), len(which)), dtype=bool)
-        after = self.neighbours(q, which).reshape(-1, q.shape[1])
-        return constraints.allows(after).reshape(len(q), -1)
+        return allowed_moves.allowed(constraints, _orders(q), self._moves[which])
 
     def neighbours(self, q: Int32Array, which: IntArray) -> IntArray:
         return np.argsort(q, axis=1)[:, additive_moves.sources(self._moves[which], q.shape[1])]
@@ -251,11 +250,9 @@ class WeightedPrecedenceNeighbourhood(MixedNeighbourhood):
         return covariance.weight * self._sums(_orders(q), self._P_T, weights, which)
 
     def lengths(self, q: Int32Array, which: IntArray) -> FloatArray:
-        own = [
-            self._sums(x[None], place[:, None], np.ones((1, 1, 1)), which)
-            for x, place in zip(_orders(q), q, strict=True)
-        ]
-        return np.maximum(-np.log(np.array(own)[:, 0, :, 0]), 0.0)
+        own = np.eye(len(q))[:, None]  # of all orderings before the move, each climber's own
+        correlations = self._sums(_orders(q), np.ascontiguousarray(q.T), own, which)[..., 0]
+        return np.maximum(-np.log(correlations), 0.0)
 
     def _sums(self, x: Int32Array, P_T: Int32Array, weights: FloatArray, which: IntArray) -> FloatArray:
         kernel = self._kernel

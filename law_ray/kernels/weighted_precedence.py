@@ -1,8 +1,8 @@
 """The weighted precedence kernel: it learns which items, and which pairs of items, matter by their order.
 
 Where a value depends on which items come before which, it is often a sum over the items, where the part of an item
-depends on the set of items before it: a job is late by the jobs before it, and a variable of a network can have the
-variables before it as parents. Of such a set a few items matter, and they may act together. With d_ab(x, x') = 1 where
+depends on the set of items before it: a variable of a network can have the variables before it as parents, and in a
+linear ordering an item pays for those before it. Of such a set a few items matter, and they may act together. With d_ab(x, x') = 1 where
 a and b have opposite orders in x and x', and 0 elsewhere, the covariance is
 
     v sum_a h_a exp(-D_a(x, x')),    D_a(x, x') = sum_b w_ab d_ab(x, x'),    w_ab = u s_a s_b e_ab.
@@ -64,7 +64,7 @@ class WeightedPrecedenceHyperparameters:
 
     @property
     def reversals(self) -> FloatArray:
-        """(n_items, n_items) the share of the variance that is lost when the order of one pair is reversed.
+        """(n_items, n_items) how much less correlated two values are where only the order of one pair differs.
 
         That is 1 - k(x, x') / v = (h_a + h_b) (1 - exp(-w_ab)): symmetric, 0 on the diagonal.
         """
@@ -117,10 +117,10 @@ class WeightedPrecedenceKernel:
 
     def distances(self, q: Int32Array, P: Int32Array) -> FloatArray:
         """Return the distances D (m, n) of positions q (m, n_items) to P (n, n_items); O(m n n_items^2)."""
-        alike = np.zeros((len(q), len(P)))
+        correlations = np.zeros((len(q), len(P)))
         for item, (share, weights) in enumerate(zip(self.shares, self.pair_weights, strict=True)):
-            alike += item_part(item, share, weights, q, P)
-        return np.maximum(-np.log(alike), 0.0)
+            correlations += item_part(item, share, weights, q, P)
+        return np.maximum(-np.log(correlations), 0.0)
 
 
 def item_part(item: int, share: float, weights: FloatArray, q: Int32Array, P: Int32Array) -> FloatArray:

@@ -333,7 +333,9 @@ class ActiveRun(Run):
         if len(trials) >= settings.evals:
             return "all evaluations were made"
         if self.used_up:
-            return "nothing new was left to evaluate: every other ordering counts as one of these"
+            whole = len(trials) >= math.factorial(settings.n_items)
+            more = "" if whole else ": every other ordering counts as one of these"
+            return f"nothing new was left to evaluate{more}"
         if (
             settings.patience is not None
             and self._known

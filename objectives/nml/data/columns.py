@@ -9,7 +9,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
-from objectives.nml.data.missing import REMEDY, STATE, TEXTS
+from objectives.nml.data.missing import REMEDY, STATE, recognised
 from objectives.nml.data.rules import Rules, listed, state_text
 
 if TYPE_CHECKING:
@@ -141,12 +141,12 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
 
 
 def numbers_of(column: "pd.Series[Any]") -> FloatArray | None:
-    """Return the (rows,) numbers of a column without missing values, which its bins divide; None if it has others."""
+    """Return the (rows,) numbers of a column, which its bins divide, 0 for missing ones; None if it has others."""
     import pandas as pd
 
     if pd.api.types.infer_dtype(column) not in ("integer", *_NUMBERS):
         return None
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.nan_to_num(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str, ...], IntArray]:
@@ -157,16 +157,18 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         kind, column = _numbers(column)
     missing = column.isna().to_numpy()
     if missing.any():
-        unbinned = kind == "floating" and not (name in rules.states or name in rules.bins or rules.continuous_bins)
-        more, bins = (f" and is continuous, so that it needs bins='{name}=5' too", ("bins",)) if unbinned else ("", ())
-        problem = f"has {missing.sum()} missing value(s), the first in row {missing.argmax() + 1}"
-        raise ColumnError(name, problem, f"{REMEDY}{more}, or drop the column", "missing", *bins)
+        continuous = kind in _NUMBERS and not missing.all() and _numbers(column[~missing])[0] == "floating"
+        unbinned = continuous and not (name in rules.states or name in rules.bins or rules.continuous_bins)
+        problem = f"has {missing.sum()} missing value(s), the first in row {column.index[missing.argmax()] + 1}"
+        options = ["missing", "bins"] if unbinned else ["missing"]
+        more = f"; it is continuous, so bin it too, with bins='{name}=5' for example" if unbinned else ""
+        raise ColumnError(name, problem, f"{REMEDY}, or drop the column{more}", *options)
     if kind not in ("string", "boolean", "integer", "floating", "categorical"):
         problem = f"holds {kind} values ({column.dtype})"
         raise ColumnError(name, problem, "use strings, integers, booleans or a categorical", "drop")
     declared = rules.states.get(name)
     if kind == "string" and declared is None:
-        _check_texts(name, column)
+        _check_texts(name, column, rules.decimal)
     continuous = kind == "floating" and declared is None
     n_bins = rules.bins.get(name, rules.continuous_bins if continuous else None)
     if n_bins is not None:
@@ -180,7 +182,7 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         observed = observed.to_numpy() if kind == "floating" else observed  # an index would yield float32 as float64
     states = tuple(state_text(state) for state in observed)
     if declared is not None:
-        return declared, _recode(name, codes, _as_declared(states, declared, rules.decimal), declared)
+        return declared, _recode(name, column.index, codes, _as_declared(states, declared, rules.decimal), declared)
     if kind == "string" and any("," in state for state in states) and all(map(_DECIMAL_COMMA.fullmatch, states)):
         remedy = "give decimal=, for a text file, or convert them, or declare its states"
         raise ColumnError(name, "holds numbers with decimal commas", remedy)
@@ -192,15 +194,14 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
     return states, codes
 
 
-def _check_texts(name: str, column: "pd.Series[Any]") -> None:
+def _check_texts(name: str, column: "pd.Series[Any]", decimal: str) -> None:
     """Refuse numbers among which there are texts that read like missing values."""
-    import pandas as pd
-
-    look_missing = column.isin(TEXTS).to_numpy()
-    if look_missing.any() and pd.to_numeric(column[~look_missing], errors="coerce").notna().all():
-        row = int(look_missing.argmax())
-        problem = f"has {look_missing.sum()} cell(s) like {column.iloc[row]!r} in row {row + 1} among its numbers"
-        raise ColumnError(name, problem, f"if they are missing values, {REMEDY}", "missing")
+    found = recognised(column, decimal)
+    missing = found.isna().to_numpy()
+    if missing.any() and not missing.all() and found.dtype.kind in "iuf":
+        row = int(missing.argmax())
+        problem = f"has {missing.sum()} cell(s) like {column.iloc[row]!r} in row {row + 1} among its numbers"
+        raise ColumnError(name, problem, f"{REMEDY}, if these are missing values", "missing")
 
 
 def _numbers(column: "pd.Series[Any]") -> "tuple[str, pd.Series[Any]]":
@@ -213,9 +214,9 @@ def _numbers(column: "pd.Series[Any]") -> "tuple[str, pd.Series[Any]]":
 
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if (np.abs(values) < _EXACT).all() and (values == np.floor(values)).all():
-        return "integer", pd.Series(values.astype(np.int64))
+        return "integer", pd.Series(values.astype(np.int64), column.index)
     own = getattr(column.dtype, "numpy_dtype", column.dtype)
-    return "floating", pd.Series(values.astype(np.float32) if own == np.float32 else values)
+    return "floating", pd.Series(values.astype(np.float32) if own == np.float32 else values, column.index)
 
 
 def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[tuple[str, ...], IntArray]:
@@ -228,7 +229,8 @@ def _bin(name: str, kind: str, column: "pd.Series[Any]", n_bins: int) -> tuple[t
     large = np.abs(values) >= _TOO_LARGE
     if large.any():
         row = int(large.argmax())
-        raise ColumnError(name, f"has the value {values[row]} in row {row + 1}, too large to bin", "correct it")
+        where = f"in row {column.index[row] + 1}"
+        raise ColumnError(name, f"has the value {values[row]} {where}, too large to bin", "correct it")
     if n_bins > len(values):
         raise ColumnError(name, f"has {len(values)} rows for {n_bins} bins", "choose fewer bins")
     bins, edges = pd.qcut(values, n_bins, labels=False, retbins=True, duplicates="drop")
@@ -265,8 +267,10 @@ def _plain(text: str, decimal: str) -> str:
         return text
 
 
-def _recode(name: str, codes: IntArray, observed: Sequence[str], declared: Sequence[str]) -> IntArray:
-    """Translate codes among the observed states into codes among the declared ones."""
+def _recode(
+    name: str, rows: "pd.Index[Any]", codes: IntArray, observed: Sequence[str], declared: Sequence[str]
+) -> IntArray:
+    """Translate codes among the observed states into codes among the declared ones; `rows` are those of the table."""
     place = {state: k for k, state in enumerate(declared)}
     recoded = np.array([place.get(state, -1) for state in observed])[codes]
     outside = recoded < 0
@@ -274,7 +278,7 @@ def _recode(name: str, codes: IntArray, observed: Sequence[str], declared: Seque
         row = int(outside.argmax())
         raise ColumnError(
             name,
-            f"has the value {observed[codes[row]]!r} in row {row + 1}, outside its declared states "
+            f"has the value {observed[codes[row]]!r} in row {rows[row] + 1}, outside its declared states "
             f"({listed(declared)})",
             "declare it too, or correct the row",
         )

@@ -28,20 +28,18 @@ def read_file(
     encoding: str | None = None,
     decimal: str | None = None,
     as_text: Collection[str] = (),
-    missing: Collection[str] = (),
 ) -> "pd.DataFrame":
     """Return the table in a file, with the names of its columns as they are there, repeated and empty ones too.
 
     Args:
         path: a .csv, .tsv or .parquet file. In the text files, the first line that is not empty names the columns.
-            Names and cells are read without the blanks around them, and a line break in a name as a blank. Numbers of
-            which one begins with a zero, 007, are texts.
+            Names and cells are read without the blanks around them, and a line break in a name as a blank. Only an
+            empty cell is missing: NA, None or nan are texts like any other here. Numbers of which one begins with a
+            zero, 007, are texts too.
         sep: what separates the columns of a text file, one character or "tab". By default it is the comma, tab,
             semicolon or vertical bar that divides the first 100 lines into equally many cells.
         decimal: the decimal mark of a text file, a point or a comma.
         as_text: columns of a text file whose cells are not to be read as numbers or booleans.
-        missing: texts that are missing values in a text file, besides empty cells. By default NA, None or nan are texts
-            like any other.
         encoding: how a text file encodes its characters, by the names that Python has for encodings; by default what
             its first bytes say (UTF-8 or UTF-16 with a byte order mark), else UTF-8.
 
@@ -64,7 +62,7 @@ def read_file(
         if not encoding:
             return _read_parquet(path)
         form = {"sep": _separator(path, sep, encoding, decimal), "encoding": encoding, "decimal": decimal or "."}
-        return _read_text(path, form, as_text, missing)
+        return _read_text(path, form, as_text)
     except InputError:
         raise
     except UnicodeError:
@@ -80,13 +78,13 @@ def read_file(
         raise InputError(f"{path} cannot be read ({reason}): {remedy}") from error
 
 
-def _read_text(path: Path, form: dict[str, str], as_text: Collection[str], missing: Collection[str]) -> "pd.DataFrame":
+def _read_text(path: Path, form: dict[str, str], as_text: Collection[str]) -> "pd.DataFrame":
     import pandas as pd
 
     how: dict[str, Any] = {**form, "encoding_errors": "strict", "skipinitialspace": form["sep"] != " "}
     # With a first row of more cells, read_csv would take its first cells for labels of the rows; here it refuses that.
     header = pd.read_csv(path, header=None, nrows=2, dtype=str, na_filter=False, **how).iloc[0]
-    how |= {"keep_default_na": False, "na_values": ["", *missing]}
+    how |= {"keep_default_na": False, "na_values": [""]}
     frame = _without_blanks(pd.read_csv(path, low_memory=False, **how))
     names = [" ".join(name.split()) for name in header]  # read_csv renames repeated and empty names
     zeros = _may_begin_with_zeros(path, form["sep"], form["encoding"])

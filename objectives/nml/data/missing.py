@@ -1,7 +1,7 @@
 """Missing values: which cells are missing, and what becomes of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from law_ray.errors import InputError
 
@@ -15,10 +15,10 @@ STATE = "missing"
 TEXTS = ("NA", "N/A", "#N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?")
 """Texts that other programs write for a missing value.
 
-In a text file they are missing where the user says what to do with missing values. Else they are states like any other,
-since NA may stand for Namibia, and a warning names them.
+They are missing where the user says what to do with missing values. Else they are states like any other, since NA may
+stand for Namibia, and a warning names them.
 """
-REMEDY = "leave such rows out with missing=drop, or make it a state of its own with missing=state"
+REMEDY = "leave such rows out with missing=drop, or make missing a state of its own with missing=state"
 
 
 def check(missing: str) -> None:
@@ -27,18 +27,47 @@ def check(missing: str) -> None:
         raise InputError(f"missing={missing!r} is unknown: choose {', '.join(get_args(IfMissing))}")
 
 
-def without(frame: "pd.DataFrame", places: Sequence[int]) -> "pd.DataFrame":
-    """Return the rows of a frame that have values in all columns at these places.
+def recognised(column: "pd.Series[Any]", decimal: str = ".", declared: Sequence[str] = ()) -> "pd.Series[Any]":
+    """Return a column in which TEXTS are missing values, and what is left is numbers if all of it reads so.
+
+    Args:
+        column: The column.
+        decimal: The decimal mark of its texts.
+        declared: The states that the user declared. They are never missing, and are not read as numbers.
+    """
+    import pandas as pd
+
+    missing = set(TEXTS).difference(declared)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_categories([each for each in column.cat.categories if each in missing])
+    if pd.api.types.infer_dtype(column) != "string":
+        return column
+    texts = column.str.strip()
+    masked = texts.mask(texts.isin(missing))
+    if declared:
+        return masked
+    if masked.isna().sum() == column.isna().sum():
+        return column
+    zeros = masked.str.match(r"[-+]?0\d").fillna(False)  # as 007, which is no number
+    numbers = pd.to_numeric(masked.str.replace(decimal, ".", regex=False), errors="coerce")
+    return masked if zeros.any() or numbers.isna().sum() > masked.isna().sum() else numbers
+
+
+def without(columns: "Mapping[str, pd.Series[Any]]") -> "dict[str, pd.Series[Any]]":
+    """Return the columns without the rows in which one of them is missing.
 
     Raises:
-        InputError: No row has.
+        InputError: No row is left.
     """
-    complete = frame.iloc[:, list(places)].notna().all(axis=1)
+    import pandas as pd
+
+    frame = pd.DataFrame({number: column.notna() for number, column in enumerate(columns.values())})
+    complete = frame.all(axis=1).to_numpy()
     if not complete.any():
-        raise InputError(
-            "every row has a missing value, so missing=drop leaves none: drop columns, or use missing=state"
-        )
-    return frame if complete.all() else frame[complete.to_numpy()].reset_index(drop=True)
+        empty = [repr(name) for name, has_value in zip(columns, frame.any(), strict=True) if not has_value]
+        why = f"column {empty[0]} has no value" if empty else "every row has a missing value"
+        raise InputError(f"{why}, so missing=drop leaves no row: drop columns, or use missing=state")
+    return dict(columns) if complete.all() else {name: column[complete] for name, column in columns.items()}
 
 
 def look_missing(table: str, states: Mapping[str, Sequence[str]]) -> str:

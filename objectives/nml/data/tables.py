@@ -22,11 +22,11 @@ from objectives.nml.data.columns import (
     thinly_filled,
 )
 from objectives.nml.data.files import TEXT, read_file
-from objectives.nml.data.missing import TEXTS, IfMissing, look_missing
+from objectives.nml.data.missing import IfMissing, look_missing, recognised
 from objectives.nml.data.missing import check as check_missing
 from objectives.nml.data.missing import without as without_missing
 from objectives.nml.data.row_order import RowOrder, check_order
-from objectives.nml.data.rules import Bins, Columns, States, declared_states, kept_columns, read_rules
+from objectives.nml.data.rules import Bins, Columns, Rules, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def read_table(
         encoding: how it encodes its characters, see there.
         decimal: its decimal mark, see there.
         missing: what becomes of missing values: "refuse" them, "drop" their rows, or make missing a "state" of its own.
-            With "refuse", texts such as NA are states, and bring a warning; else they are missing
-            (`objectives.nml.data.missing`).
+            With "refuse", texts such as NA are states, and bring a warning; else they are missing, except in columns
+            with declared states (`objectives.nml.data.missing`).
         rows: "check" refuses a table whose rows are not independent draws, as far as their order tells
             (`objectives.nml.data.row_order`).
 
@@ -146,7 +146,7 @@ def read_table(
         raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
     check_missing(missing)
     form = {"sep": sep, "encoding": encoding, "decimal": decimal}
-    frame, name = _open(source, form, declared_states(states), TEXTS if missing != "refuse" else ())
+    frame, name = _open(source, form, declared_states(states))
     kept = kept_columns([str(column) for column in frame.columns], columns, drop)
     names = tuple(str(frame.columns[i]) for i in kept)
     _check_names(name, names, kept)
@@ -155,14 +155,14 @@ def read_table(
     if len(frame) == 0:
         raise InputError(f"{name} has no rows: pass at least one")
     rules = read_rules(names, bins, states, decimal, missing)
-    if missing == "drop":
-        frame = without_missing(frame, kept)
-    codes: NDArray[Any] = np.empty((len(frame), len(names)), dtype=np.int32, order="F")  # half a Table's memory
+    data = _columns(frame, names, kept, rules)
+    n_rows = len(next(iter(data.values()), frame))
+    codes: NDArray[Any] = np.empty((n_rows, len(names)), dtype=np.int32, order="F")  # half a Table's memory
     labels: list[tuple[str, ...]] = []
     bad: list[ColumnError] = []
     for i, column in enumerate(names):
         try:
-            column_labels, codes[:, i] = read_column(column, frame.iloc[:, kept[i]], rules)
+            column_labels, codes[:, i] = read_column(column, data[column], rules)
             labels.append(column_labels)
         except ColumnError as error:
             bad.append(error)
@@ -170,7 +170,7 @@ def read_table(
         raise all_bad(name, bad)
     named = {*rules.bins, *rules.states}
     found = {column: own for column, own in zip(names, labels, strict=True) if column not in named}
-    for message in (thinly_filled(name, found, len(frame)), look_missing(name, found) if missing == "refuse" else ""):
+    for message in (thinly_filled(name, found, n_rows), look_missing(name, found) if missing == "refuse" else ""):
         if message:
             warnings.warn(message, stacklevel=2)
     if name.lower().endswith(TEXT) and all(column in own for column, own in found.items()):
@@ -181,26 +181,35 @@ def read_table(
         )
     table = Table(name=name, names=names, states=tuple(labels), codes=codes)
     if rows == "check":
-        check_order(table, [frame.iloc[:, i] for i in kept])
+        check_order(table, list(data.values()))
     return table
 
 
 def _open(
-    source: "str | Path | pd.DataFrame",
-    form: Mapping[str, str | None],
-    declared: Collection[str],
-    missing: Collection[str],
+    source: "str | Path | pd.DataFrame", form: Mapping[str, str | None], declared: Collection[str]
 ) -> "tuple[pd.DataFrame, str]":
-    """The data of a source, and a name for them; columns with declared states are read as texts, others as missing."""
+    """The data of a source, and a name for them; columns with declared states are read as texts."""
     import pandas as pd
 
     if isinstance(source, str | Path):
-        return read_file(Path(source), **form, as_text=declared, missing=missing), Path(source).name
+        return read_file(Path(source), **form, as_text=declared), Path(source).name
     if not isinstance(source, pd.DataFrame):
         raise InputError(f"data of type {type(source).__name__} is not a table: pass a DataFrame or a file's path")
     if given := [name for name, value in form.items() if value is not None]:
         raise InputError(f"{given[0]} is for text files: leave it out for a DataFrame")
-    return source.mask(source.isin(list(missing))) if missing else source, "table"
+    return source, "table"
+
+
+def _columns(
+    frame: "pd.DataFrame", names: Sequence[str], kept: Sequence[int], rules: Rules
+) -> "dict[str, pd.Series[Any]]":
+    """Return the columns that are used, labelled by the rows of the table, as the rule for missing values has them."""
+    frame = frame.set_axis(range(len(frame)), axis=0)
+    data = {name: frame.iloc[:, i] for name, i in zip(names, kept, strict=True)}
+    if rules.missing == "refuse":
+        return data
+    data = {name: recognised(column, rules.decimal, rules.states.get(name, ())) for name, column in data.items()}
+    return without_missing(data) if rules.missing == "drop" else data
 
 
 def _check_names(table: str, names: Sequence[str], places: Sequence[int]) -> None:

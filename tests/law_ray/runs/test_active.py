@@ -302,7 +302,7 @@ def test_a_small_space_is_evaluated_whole_however_many_evaluations_are_allowed(t
     while run.stop_reason() is None:
         for trial in run.ask(4):
             run.enter(trial.id, Outcome(0.0))
-    assert run.stop_reason() == "nothing new was left to evaluate: every other ordering counts as one of these"
+    assert run.stop_reason() == "nothing new was left to evaluate"
     assert len(run.optimizer.trials) == 6
 
 

@@ -45,27 +45,74 @@ def test_missing_is_a_state_after_the_others(path: Path) -> None:
     assert declared.codes[:, 1].tolist() == [1, 2, 1, 0, 2, 1]
 
 
-def test_a_frame_is_read_like_its_file(path: Path) -> None:
-    frame = pd.read_csv(path)
+def test_a_frame_and_a_parquet_file_are_read_like_a_text_file(path: Path) -> None:
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    frame["pressure"] = pd.to_numeric(frame["pressure"])
+    frame.to_parquet(path.with_suffix(".parquet"))
     for missing in ("drop", "state"):
-        of_frame, of_file = (read_table(source, missing=missing, bins={"pressure": 2}) for source in (frame, path))
-        assert (of_frame.states, of_frame.codes.tolist()) == (of_file.states, of_file.codes.tolist())
-    texts = pd.DataFrame({"a": ["x", "?", "y"], "b": ["u", "v", "u"]})
-    assert read_table(texts, missing="state").states[0] == ("x", "y", "missing")
-    assert texts.a[1] == "?"  # the frame is as it was
+        sources = (path, path.with_suffix(".parquet"), frame, pd.read_csv(path))
+        tables = [read_table(source, missing=missing, bins={"pressure": 2}) for source in sources]
+        for table in tables:
+            assert (table.states, table.codes.tolist()) == (tables[0].states, tables[0].codes.tolist())
+    assert frame.loc[1, "age"] == "NA"  # the frame is as it was
+
+
+def test_blanks_decimal_commas_and_leading_zeros_are_read_as_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a;b;c\n1 ; 1,5;007\n NA;2,5;008\n2;NA ;NA\n1;3,5;007\n")
+    table = read_table(path, missing="state", decimal=",", bins={"b": 2})
+    assert table.states == (
+        ("1", "2", "missing"),
+        ("[1.5, 2.5]", "(2.5, 3.5]", "missing"),
+        ("007", "008", "missing"),
+    )
+
+
+def test_categories_that_read_like_missing_values_are_no_states() -> None:
+    frame = pd.DataFrame({"a": pd.Categorical(["NA", "no", "yes", "no"]), "b": [0, 1, 0, 1]})
+    assert read_table(frame, missing="drop").states[0] == ("no", "yes")
+    assert read_table(frame, missing="state").states[0] == ("no", "yes", "missing")
+
+
+def test_declared_states_are_never_missing() -> None:
+    frame = pd.DataFrame({"a": ["NA", "no", "yes", None], "b": [0, 1, 0, 1]})
+    for missing, n_rows in (("drop", 3), ("state", 4)):
+        table = read_table(frame, missing=missing, states={"a": ["NA", "no", "yes"]})
+        assert len(table.codes) == n_rows
+        assert table.states[0][:3] == ("NA", "no", "yes")
+
+
+def test_rows_are_named_as_they_are_in_the_table(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [None, "yes", "no", "maybe"], "b": [0, 1, 0, 1]}, index=[7, 7, 8, 9])
+    for missing in ("drop", "state"):
+        with pytest.raises(InputError, match="'a' has the value 'maybe' in row 4, outside its declared"):
+            read_table(frame, missing=missing, states="a=no,yes")
+    numbers = pd.DataFrame({"a": [np.nan, 1.5, 1e308, 2.5], "b": [0, 1, 0, 1]})
+    with pytest.raises(InputError, match="in row 3, too large to bin"):
+        read_table(numbers, missing="drop", bins=2)
+
+
+def test_a_table_sorted_by_a_column_with_gaps_passes_the_check_of_its_rows() -> None:
+    rng = np.random.default_rng(0)
+    z = np.append(np.sort(rng.normal(size=900)), np.full(100, np.nan))
+    frame = pd.DataFrame({"z": z, "a": (np.nan_to_num(z, nan=3.0) + rng.normal(size=1000) > 0).astype(int)})
+    for missing in ("drop", "state"):
+        read_table(frame, missing=missing, bins=4, rows="check")
 
 
 def test_by_default_missing_values_are_refused_with_the_options_that_mend_them(path: Path) -> None:
-    with pytest.raises(InputError, match=r"'pressure' has 1 missing value.*missing=drop.*bins='pressure=5' too"):
+    with pytest.raises(InputError, match=r"'pressure' has 1 missing value.*missing=drop.*bin it too.*pressure=5'"):
         read_table(path, columns="sex,pressure")
-    with pytest.raises(
-        InputError, match=r"2 columns .* 'age' has 1 cell.s. like 'NA' in row 2 among its numbers; 'pre"
-    ):
+    with pytest.raises(InputError, match=r"2 columns .* 'age' has 1 cell.s. like 'NA' in row 2 among its numbers"):
         read_table(path, columns="sex,age,pressure")
     with pytest.raises(InputError, match=r"mend them with missing='drop' and bins='pressure=5', for example$"):
         read_table(path, columns="sex,age,pressure")
-    with pytest.raises(InputError, match="like 'NA' in row 2 among its numbers: if they are missing values, leave"):
+    with pytest.raises(InputError, match="like 'NA' in row 2 among its numbers: leave such rows out"):
         read_table(path, columns="sex,age", bins={"age": 2})
+    whole = pd.DataFrame({"a": [0, 1, None, 1, 0], "b": [None, 2.0, 3.0, 2.0, 3.0]})
+    with pytest.raises(InputError, match=r"mend them with missing='drop', for example$"):
+        read_table(whole)
+    assert read_table(whole, missing="drop").codes.shape == (3, 2)
 
 
 def test_states_that_read_like_missing_values_bring_a_warning(path: Path) -> None:
@@ -81,7 +128,15 @@ def test_what_cannot_be_done_is_refused(path: Path) -> None:
     with pytest.raises(InputError, match="missing='leave' is unknown: choose refuse, drop, state"):
         read_table(path, missing="leave")  # type: ignore[arg-type]
     frame = pd.DataFrame({"a": ["x", None], "b": [None, "y"]})
-    with pytest.raises(InputError, match="every row has a missing value, so missing=drop leaves none"):
+    with pytest.raises(InputError, match=r"^every row has a missing value, so missing=drop leaves no row"):
         read_table(frame, missing="drop")
+    empty = pd.DataFrame({"a": [None, None], "b": ["x", "y"]})
+    with pytest.raises(InputError, match=r"^column 'a' has no value, so missing=drop leaves no row"):
+        read_table(empty, missing="drop")
     with pytest.raises(InputError, match="column 'a' has no value: drop it"):
-        read_table(pd.DataFrame({"a": [None, None], "b": ["x", "y"]}), missing="state")
+        read_table(empty, missing="state")
+
+
+@pytest.mark.filterwarnings("ignore:.* has states that read like missing values")
+def test_a_column_of_such_texts_alone_is_one_of_states() -> None:
+    assert read_table(pd.DataFrame({"a": ["NA", "None", "NA"], "b": [0, 1, 1]})).states[0] == ("NA", "None")
