@@ -2,8 +2,8 @@
 
 Where a value depends on which items come before which, it is often a sum over the items, where the part of an item
 depends on the set of items before it: a variable of a network can have the variables before it as parents, and in a
-linear ordering an item pays for those before it. Of such a set a few items matter, and they may act together. With d_ab(x, x') = 1 where
-a and b have opposite orders in x and x', and 0 elsewhere, the covariance is
+linear ordering an item pays for those before it. Of such a set a few items matter, and they may act together. With
+d_ab(x, x') = 1 where a and b have opposite orders in x and x', and 0 elsewhere, the covariance is
 
     v sum_a h_a exp(-D_a(x, x')),    D_a(x, x') = sum_b w_ab d_ab(x, x'),    w_ab = u s_a s_b e_ab.
 
