@@ -266,7 +266,7 @@ def test_a_folder_in_use_is_refused(tmp_path):
 
 def test_a_run_of_another_objective_is_not_resumed(tmp_path):
     begun(tmp_path / "run", displacement, evals=10)
-    with pytest.raises(InputError, match="another objective: of displacement, and this one is other"):
+    with pytest.raises(InputError, match="another objective, displacement, and this one is other"):
         law_ray.resume(tmp_path / "run", other, progress=False)
 
 
