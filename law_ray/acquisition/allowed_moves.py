@@ -15,9 +15,7 @@ def allowed(constraints: Constraints, x: Int32Array, moves: Int32Array) -> BoolA
 
     Cost O(m (n_items^2 + n_moves)).
     """
-    required = np.zeros((constraints.n_items, constraints.n_items), dtype=np.int64)
-    for a, b in constraints.before:
-        required[a, b] = 1
+    required = constraints.precedes.astype(np.int64)
     found: BoolArray = reversed_sums(required[x[:, :, None], x[:, None, :]], moves) == 0
     if constraints.fixed:
         found &= _moved(constraints.fixed_at[x] >= 0, moves) == 0

@@ -58,9 +58,7 @@ class WeightedPrecedenceHyperparameters:
         """(n_items, n_items) w_ab, symmetric, 0 on the diagonal."""
         s = np.array(self.item_weights)
         a, b = np.triu_indices(len(s), 1)
-        weights = np.zeros((len(s), len(s)))
-        weights[a, b] = weights[b, a] = self.unit * s[a] * s[b] * np.array(self.pair_factors)
-        return weights
+        return symmetric(len(s), self.unit * s[a] * s[b] * np.array(self.pair_factors))
 
     @property
     def reversals(self) -> FloatArray:
@@ -121,6 +119,14 @@ class WeightedPrecedenceKernel:
         for item, (share, weights) in enumerate(zip(self.shares, self.pair_weights, strict=True)):
             correlations += item_part(item, share, weights, q, P)
         return np.maximum(-np.log(correlations), 0.0)
+
+
+def symmetric(n_items: int, pairs: FloatArray) -> FloatArray:
+    """Return numbers of the pairs a < b (n_pairs,), row by row, as a matrix (n_items, n_items), 0 on the diagonal."""
+    a, b = np.triu_indices(n_items, 1)
+    matrix = np.zeros((n_items, n_items))
+    matrix[a, b] = matrix[b, a] = pairs
+    return matrix
 
 
 def item_part(item: int, share: float, weights: FloatArray, q: Int32Array, P: Int32Array) -> FloatArray:

@@ -21,7 +21,7 @@ stand for Namibia, and a warning names them.
 REMEDY = "leave such rows out with missing=drop, or make missing a state of its own with missing=state"
 
 
-def check(missing: str) -> None:
+def check_missing(missing: str) -> None:
     """Refuse an unknown value of the option."""
     if missing not in get_args(IfMissing):
         raise InputError(f"missing={missing!r} is unknown: choose {', '.join(get_args(IfMissing))}")
@@ -33,7 +33,7 @@ def recognised(column: "pd.Series[Any]", decimal: str = ".", declared: Sequence[
     Args:
         column: The column.
         decimal: The decimal mark of its texts.
-        declared: The states that the user declared. They are never missing, and are not read as numbers.
+        declared: The states that the user declared. They are not missing, and no cell is read as a number then.
     """
     import pandas as pd
 
@@ -53,7 +53,7 @@ def recognised(column: "pd.Series[Any]", decimal: str = ".", declared: Sequence[
     return masked if zeros.any() or numbers.isna().sum() > masked.isna().sum() else numbers
 
 
-def without(columns: "Mapping[str, pd.Series[Any]]") -> "dict[str, pd.Series[Any]]":
+def without_missing(columns: "Mapping[str, pd.Series[Any]]") -> "dict[str, pd.Series[Any]]":
     """Return the columns without the rows in which one of them is missing.
 
     Raises:

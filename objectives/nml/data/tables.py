@@ -22,9 +22,7 @@ from objectives.nml.data.columns import (
     thinly_filled,
 )
 from objectives.nml.data.files import TEXT, read_file
-from objectives.nml.data.missing import IfMissing, look_missing, recognised
-from objectives.nml.data.missing import check as check_missing
-from objectives.nml.data.missing import without as without_missing
+from objectives.nml.data.missing import IfMissing, check_missing, look_missing, recognised, without_missing
 from objectives.nml.data.row_order import RowOrder, check_order
 from objectives.nml.data.rules import Bins, Columns, Rules, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
@@ -132,8 +130,8 @@ def read_table(
         encoding: how it encodes its characters, see there.
         decimal: its decimal mark, see there.
         missing: what becomes of missing values: "refuse" them, "drop" their rows, or make missing a "state" of its own.
-            With "refuse", texts such as NA are states, and bring a warning; else they are missing, except in columns
-            with declared states (`objectives.nml.data.missing`).
+            With "refuse", texts such as NA are states, and bring a warning; else they are missing, unless they are
+            declared states (`objectives.nml.data.missing`).
         rows: "check" refuses a table whose rows are not independent draws, as far as their order tells
             (`objectives.nml.data.row_order`).
 
