@@ -10,6 +10,7 @@ import numpy as np
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
 from objectives.nml.data.missing import REMEDY, STATE, recognised
+from objectives.nml.data.quoting import quote
 from objectives.nml.data.rules import Rules, listed, state_text
 
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ def all_bad(table: str, bad: Sequence[ColumnError]) -> InputError:
     for each in bad:
         by_problem.setdefault(each.problem, []).append(each)
     problems = "; ".join(_together(columns) for columns in by_problem.values())
-    binned = {each.column: 5 for each in bad if "bins" in each.options}
-    dropped = [each.column for each in bad if "drop" in each.options]
+    binned = ",".join(f"{quote(each.column)}=5" for each in bad if "bins" in each.options)
+    dropped = ",".join(quote(each.column) for each in bad if "drop" in each.options)
     options = ["missing='drop'"] * any("missing" in each.options for each in bad)
-    options += [f"bins={_as_text(binned, [f'{name}=5' for name in binned])!r}"] * bool(binned)
-    options += [f"drop={_as_text(dropped, dropped)!r}"] * bool(dropped)
+    options += [f"bins={binned!r}"] * bool(binned)
+    options += [f"drop={dropped!r}"] * bool(dropped)
     remedy = f": mend them with {' and '.join(options)}, for example" if options else ""
     return InputError(f"{len(bad)} columns of {table} cannot be used: {problems}{remedy}")
 
@@ -65,11 +66,6 @@ def _together(columns: Sequence[ColumnError]) -> str:
         verb = {"is": "are", "has": "have", "holds": "hold", "falls": "fall"}[verb]
     remedy = "" if columns[0].options else f" ({columns[0].remedy})"
     return f"{', '.join(repr(each.column) for each in columns)} {verb} {rest}{remedy}"
-
-
-def _as_text(whole: Any, terms: Sequence[str]) -> Any:
-    """Return the terms as the command line takes them, or `whole` if a name holds a comma, which only Python takes."""
-    return whole if any("," in term for term in terms) else ",".join(terms)
 
 
 def thinly_filled(table: str, columns: Mapping[str, Sequence[str]], n_rows: int) -> str:
@@ -85,8 +81,8 @@ def thinly_filled(table: str, columns: Mapping[str, Sequence[str]], n_rows: int)
     thin = {name: states for name, states in columns.items() if len(states) > max(_SOME_STATES, n_rows // _FEW_ROWS)}
     if not thin:
         return ""
-    numbers = {name: 5 for name, states in thin.items() if all(state.lstrip("-").isdecimal() for state in states)}
-    remedies = [f"use bins={_as_text(numbers, [f'{name}=5' for name in numbers])!r}"] * bool(numbers)
+    numbers = [name for name, states in thin.items() if all(state.lstrip("-").isdecimal() for state in states)]
+    remedies = [f"use bins={','.join(f'{quote(name)}=5' for name in numbers)!r}"] * bool(numbers)
     remedies += ["group their values"] * (len(thin) > len(numbers))
     counts = ", ".join(f"{name!r} with {len(states)} states" for name, states in thin.items())
     return (

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray
+from objectives.nml.data import quoting
 from objectives.nml.data.rules import find_column
 from objectives.nml.graphs.structure import topological_order
 
@@ -90,8 +91,8 @@ def read_knowledge(
 ) -> Knowledge:
     """Return the user's knowledge about the columns called `names`; by default no edge is required or forbidden.
 
-    Blanks around the names in a text are dropped, and an empty text says nothing. Names that contain "->", "," or "|"
-    need lists.
+    Blanks around the names in a text are dropped, and an empty text says nothing. Names that contain "->", ",", "|",
+    "=" or ";" stand in double quotes there (`objectives.nml.data.quoting`).
 
     Args:
         names: of the columns.
@@ -116,11 +117,11 @@ def _edges(names: Sequence[str], option: str, edges: Edges | None) -> BoolArray:
     matrix = np.zeros((len(names), len(names)), dtype=bool)
     for edge in edges if edges is not None else ():
         if isinstance(edge, str):
-            edge = [end.strip() for end in edge.split("->")]
+            edge = quoting.names(edge, "->")
         if not isinstance(edge, list | tuple) or len(edge) != 2 or "" in edge:
             raise InputError(
-                f"{option} has {edge!r}, which is not an edge: write parent->child, or pass a pair, "
-                "in Python, of names that hold a comma or ->"
+                f"{option} has {edge!r}, which is not an edge: write parent->child, with names that hold a comma or "
+                "-> in double quotes, or pass a pair in Python"
             )
         parent, child = (find_column(names, str(end), option) for end in edge)
         matrix[parent, child] = True
@@ -143,5 +144,5 @@ def _tiers(names: Sequence[str], tiers: Tiers | None) -> NDArray[np.float64]:
 
 
 def _split(text: str, outer: str, inner: str) -> list[list[str]]:
-    terms = text.split(outer) if text.strip() else []
-    return [[part.strip() for part in term.split(inner)] for term in terms]
+    terms = quoting.split(text, outer) if text.strip() else []
+    return [quoting.names(term, inner) for term in terms]

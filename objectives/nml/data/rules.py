@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from law_ray.errors import InputError
+from objectives.nml.data import quoting
 from objectives.nml.data.missing import IfMissing
 
 Bins = int | str | Mapping[str, int]
@@ -70,7 +71,7 @@ def kept_columns(names: Sequence[str], columns: Columns | None, drop: Columns | 
     option, given = ("drop", drop) if columns is None else ("columns", columns)
     if given is None:
         return list(range(len(names)))
-    chosen = [part.strip() for part in given.split(",")] if isinstance(given, str) else [str(each) for each in given]
+    chosen = quoting.names(given, ",") if isinstance(given, str) else [str(each) for each in given]
     for column in chosen:
         find_column(names, column, option)
     return [i for i, name in enumerate(names) if (name in chosen) == (option == "columns")]
@@ -106,8 +107,9 @@ def state_text(state: Any) -> str:
 def _terms(option: str, text: str, separator: str) -> dict[str, str]:
     """The values of "column=value" terms; a value may contain further "=", a column may not."""
     terms: dict[str, str] = {}
-    for term in text.split(separator):
-        column, _, value = (part.strip() for part in term.partition("="))
+    for term in quoting.split(text, separator):
+        column, *values = quoting.split(term, "=")
+        column, value = quoting.unquote(column), "=".join(values)
         if not column or not value:
             example = {"bins": "age=5,income=3", "states": "smoker=no,yes;grade=a,b,c"}[option]
             raise InputError(f"{option}={text!r} is malformed at {term!r}: write it like {example!r}")
@@ -139,7 +141,7 @@ def declared_states(states: States | None) -> dict[str, tuple[str, ...]]:
             raise InputError(f"states={str(states)!r} cannot be read ({error}): give a JSON file") from error
     elif isinstance(states, str):
         terms = _terms("states", states, ";")
-        given = {column: [label.strip() for label in labels.split(",")] for column, labels in terms.items()}
+        given = {column: quoting.names(labels, ",") for column, labels in terms.items()}
         empty = next((column for column, labels in given.items() if "" in labels), None)
         if empty is not None:
             raise InputError(f"states={states!r} gives column {empty!r} a state without a name: remove its comma")

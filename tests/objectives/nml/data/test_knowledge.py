@@ -116,6 +116,14 @@ def test_columns_named_by_numbers_are_found() -> None:
     assert knowledge.precedences() == ((0, 1), (0, 2))
 
 
+def test_names_with_separators_stand_in_quotes() -> None:
+    said = read_knowledge(NAMES, '"d->e"->smoker', ["c -> net pay"], '"f,g|h" | c, "d->e"')
+    lists = read_knowledge(NAMES, [("d->e", "smoker")], [("c", "net pay")], [["f,g|h"], ["c", "d->e"]])
+    assert np.array_equal(said.required, lists.required)
+    assert np.array_equal(said.forbidden, lists.forbidden)
+    assert np.array_equal(said.tiers, lists.tiers, equal_nan=True)
+
+
 def test_knowledge_is_a_read_only_copy_of_its_arguments() -> None:
     required, forbidden = np.zeros((3, 3), dtype=bool), np.zeros((3, 3), dtype=bool)
     knowledge = Knowledge(PLAIN, required, forbidden, np.array([0.0, 1.0, np.nan]))

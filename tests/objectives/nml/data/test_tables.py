@@ -241,8 +241,9 @@ def test_one_column_that_cannot_be_used_keeps_its_own_message_and_others_their_o
     ):
         read_table(MIXED[["plain", "age", "other"]], states="plain=0,1")
     named = MIXED[["plain", "age", "pay"]].rename(columns={"age": "age, years"})
-    with pytest.raises(InputError, match=r"bins=\{'age, years': 5, 'pay': 5\}, for example$"):
+    with pytest.raises(InputError, match=r"""with bins='"age, years"=5,pay=5', for example$"""):
         read_table(named)
+    assert read_table(named, bins='"age, years"=5,pay=5').cardinalities[1:].tolist() == [5, 5]  # as it says
 
 
 def thin(**options: object) -> list[str]:
@@ -292,6 +293,14 @@ def test_columns_are_chosen_or_dropped_by_name_and_keep_their_order() -> None:
         table = read_table(FRAME, **each)
         assert (table.names, table.fingerprint) == (("colour", "on"), expected.fingerprint)
     assert read_table(FRAME.set_axis([0, 1, 2, 3], axis=1), columns=[0, 2]).names == ("0", "2")
+
+
+def test_names_and_states_with_separators_stand_in_quotes() -> None:
+    frame = pd.DataFrame({"pay, net": ["a;b", "c", "c"], "x=1": ["no", "yes", "no"], 'the "rest"': ["u", "v", "w"]})
+    assert read_table(frame, columns='"pay, net", the "rest"').names == ("pay, net", 'the "rest"')
+    assert read_table(frame, drop='"x=1"').names == ("pay, net", 'the "rest"')
+    table = read_table(frame, states='"pay, net"="a;b",c,"d,e";"x=1"=yes,no')
+    assert table.states[:2] == (("a;b", "c", "d,e"), ("yes", "no"))
 
 
 def test_a_column_that_is_left_out_is_not_looked_at(tmp_path: Path) -> None:
