@@ -117,15 +117,25 @@ def test_a_journal_without_checksums_as_older_versions_wrote_it_is_read_and_cont
         journal.read(folder)
 
 
+@pytest.mark.parametrize("line", ['{"id": 9}', "[1]", '["type"]', "9", '"type"'])
+def test_lines_without_checksums_that_are_no_records_are_refused(folder, line):
+    records = journal.read(folder)
+    (folder / NAME).write_text("".join(json.dumps(record) + "\n" for record in records) + line + "\n")
+    with pytest.raises(InputError, match="line 5 of 5 is not what was written"):
+        journal.read(folder)
+
+
 def test_lines_that_end_as_on_windows_are_read(folder):
     records = journal.read(folder)
     (folder / NAME).write_bytes((folder / NAME).read_bytes().replace(b"\n", b"\r\n"))
     assert journal.read(folder) == records
 
 
-def test_a_journal_that_is_deleted_while_a_run_writes_it_is_written_again_and_ends_the_run(folder):
+@pytest.mark.parametrize("deleted", ["run", "run/journal.jsonl", "."])
+def test_a_journal_that_is_deleted_while_a_run_writes_it_is_written_again_and_ends_the_run(folder, deleted):
+    what = folder.parent / deleted
     with Journal(folder) as log:
-        shutil.rmtree(folder)
+        shutil.rmtree(what) if what.is_dir() else what.unlink()
         with pytest.raises(RunError, match="was deleted while the run went on"):
             log.append({"type": "tell", "id": 9})
     assert [record.get("id") for record in journal.read(folder)] == [None, 0, 1, 2, 9]
@@ -154,6 +164,15 @@ def test_a_folder_that_cannot_be_looked_into_is_refused_in_one_line(folder, monk
     for use in (journal.read, Journal, journal.check_free):
         with pytest.raises(InputError, match=rf"cannot \w+ .*{folder}.*\({error.strerror}\): "):
             use(folder)
+
+
+def test_a_journal_that_cannot_be_read_is_refused_with_its_name_and_the_reason(folder, monkeypatch):
+    def refuse(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(InputError, match=rf"^cannot read {folder / NAME} \(Permission denied\): "):
+        journal.read(folder)
 
 
 def test_a_journal_that_may_be_read_but_not_written_is_refused_by_who_would_write_it(folder, monkeypatch):
@@ -205,8 +224,10 @@ def test_a_folder_that_holds_a_run_is_refused(folder):
 
 
 def test_folders_without_a_run_are_refused_by_name(tmp_path):
-    with pytest.raises(InputError, match="nowhere holds no run"):
+    with pytest.raises(InputError, match="nowhere holds no run: there is no such folder$"):
         journal.read(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=f"{tmp_path} holds no run: there is no journal.jsonl in it$"):
+        journal.read(tmp_path)
     (tmp_path / NAME).touch()
     with pytest.raises(InputError, match="is empty"):
         journal.read(tmp_path)
@@ -225,9 +246,26 @@ def test_a_run_folder_that_cannot_be_made_is_refused(tmp_path):
 
 
 def test_a_record_with_a_number_json_does_not_know_is_never_written(folder):
+    record = {"type": "tell", "value": float("nan")}
     with Journal(folder) as log, pytest.raises(ValueError, match="not JSON compliant"):
-        log.append({"type": "tell", "value": float("nan")})
+        log.append(record)
     assert len(journal.read(folder)) == 4
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Journal.create(folder / "new", record)
+    assert not (folder / "new").exists()
+
+
+def test_a_run_folder_is_made_with_those_above_it_or_may_be_there_without_a_journal(tmp_path):
+    for path in (tmp_path / "a" / "b", tmp_path):
+        Journal.create(path, RUN).close()
+        assert journal.read(path) == [RUN]
+
+
+def test_of_two_runs_that_begin_in_a_folder_at_the_same_time_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "check_free", lambda folder: None)  # as if both had looked before either wrote
+    Journal.create(tmp_path, RUN).close()
+    with pytest.raises(InputError, match="cannot create the run folder .*File exists"):
+        Journal.create(tmp_path, RUN)
 
 
 def test_a_record_is_on_disk_before_append_returns(folder, monkeypatch):
@@ -282,7 +320,7 @@ def test_a_record_that_does_not_fit_on_the_disk_ends_the_run_and_those_before_it
     with Journal(folder) as log:
         log._file = Full(log._file)
         log._file.limit = log._file.tell() + 7
-        with pytest.raises(RunError, match="cannot be written \\(No space left on device\\): correct that"):
+        with pytest.raises(RunError, match=r"cannot be written \(No space left on device\): correct that, .*; what was written before is kept$"):
             log.append({"type": "tell", "id": 9})
     assert len(journal.read(folder)) == 4
     with Journal(folder) as log:
