@@ -37,8 +37,16 @@ class Reevaluated(NamedTuple):
     standard_error: float
     confidence: float
     """the probability that it is the best of the finalists, if their errors are normal"""
+    finalists: int
     repeats: int
     """of all finalists"""
+
+    @property
+    def sure(self) -> str:
+        """How sure it is that this is the best, in words; empty if there is no other finalist."""
+        if self.finalists == 1:
+            return ""
+        return f"the best of {self.finalists} finalists with probability {self.confidence:.2f}"
 
 
 def reevaluated(trials: Sequence[Trial], repeats: Mapping[int, Sequence[Repeat]], maximize: bool) -> Reevaluated | None:
@@ -48,7 +56,7 @@ def reevaluated(trials: Sequence[Trial], repeats: Mapping[int, Sequence[Repeat]]
         return None
     winner = int(np.argmax(chances))
     value, error, chance = (float(numbers[winner]) for numbers in (values, errors, chances))
-    return Reevaluated(ids[winner], value, error, chance, sum(map(len, repeats.values())))
+    return Reevaluated(ids[winner], value, error, chance, len(ids), sum(map(len, repeats.values())))
 
 
 def contenders(trials: Sequence[Trial], repeats: Mapping[int, Sequence[Repeat]], maximize: bool) -> list[int]:

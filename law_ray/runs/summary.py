@@ -21,7 +21,7 @@ def about_best(best: Trial, winner: Reevaluated | None, names: Sequence[str] | N
 def about_winner(winner: Reevaluated) -> str:
     """Return the value of the winner of the repeated evaluations, and how sure it is the best."""
     value = with_error(winner.value, winner.standard_error)
-    return f"{value}, the best of the finalists with probability {winner.confidence:.2f}"
+    return ", ".join(filter(None, [value, winner.sure]))
 
 
 def about_run(run: "Run") -> tuple[str, Facts]:

@@ -54,6 +54,12 @@ def test_a_clear_winner_needs_no_repeat(maximize):
     assert best.trial_id == 1
     assert best.repeats == 0
     assert best.confidence > 0.999
+    assert best.finalists == 3
+
+
+def test_how_sure_a_winner_is_is_said_unless_it_is_alone():
+    assert reevaluated(told([3, 1], [0.1, 0.1]), {}, False).sure == "the best of 2 finalists with probability 1.00"
+    assert reevaluated(told([3], [0.1]), {}, False).sure == ""
 
 
 def test_only_finalists_that_could_win_are_evaluated_again():

@@ -81,7 +81,7 @@ def test_of_noisy_values_the_repeated_mean_is_shown_with_its_error_and_probabili
     run, box = noisy(tmp_path / "run")
     result = result_of(run, box, "all evaluations were made")
     winner = run.winner
-    expected = f"{winner.value:.1f} ± {winner.standard_error:.1f}, the best of the finalists with probability "
+    expected = f"{winner.value:.1f} ± {winner.standard_error:.1f}, the best of 4 finalists with probability "
     for shown in (repr(run), repr(result)):
         assert facts(shown)["best value"] == f"{expected}{winner.confidence:.2f}"
     assert winner.repeats == 4

@@ -27,10 +27,9 @@ def section(view: View) -> Section:
     if winner is not None:
         value = f"{number(winner.value, 8)} ± {number(winner.standard_error, 2)}"
         repeated = winner.repeats > 0
-        sure = f"{winner.confidence:.0%} that it is the best of the finalists"
         facts = [
             ("best value (mean of its repeats)" if repeated else "best value", value),
-            ("confidence", sure),
+            *([("confidence", winner.sure)] if winner.sure else []),
             *(
                 [("its first value", f"{number(best.value, 8)} (the best of many noisy values tends to be too good)")]
                 if repeated

@@ -6,7 +6,7 @@ from law_ray.cli import run as run_command
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
-from law_ray.runs.report.sections.answer import command, headline, state
+from law_ray.runs.report.sections.answer import command, headline, section, state
 from law_ray.runs.report.view import View
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
@@ -62,3 +62,4 @@ def test_the_headline_of_noisy_values_is_the_mean_of_repeats(tmp_path):
     assert shown.startswith(f"{run.winner.value:.7g} ± ")
     repeats = [repeat.value for repeat in run.repeats[run.winner.trial_id]]
     assert run.winner.value == pytest.approx(sum(repeats) / len(repeats))
+    assert ("confidence", run.winner.sure) in section(View.of(run)).blocks[0].pairs
