@@ -5,7 +5,7 @@ results/edge_confidence.md. A finished data set is some rows of results/edge_con
 
 Three measures of the confidence that two variables are adjacent, in the same networks, those of greedy starts:
 - weights: the networks' weights exp(-total) alone, with the NML total;
-- reconsidered: what law_ray reports (`objectives.nml.search.confidence`), which reconsiders each pair in each network;
+- chain: what law_ray reports (`objectives.nml.search.confidence`), a Markov chain that starts at these networks;
 - bootstrap: the share of resampled tables whose greedy network joins the two (Friedman, Goldszmidt & Wyner 1999).
 Each is compared with the true network's adjacencies: by bins, and by the logarithmic and the Brier score.
 """
@@ -37,15 +37,15 @@ from objectives.nml.search.grow_shrink import GrowShrink
 
 FILE = RESULTS / "edge_confidence.csv"
 NETWORKS = ("sachs", "child", "insurance", "alarm")
-ROWS = (200, 1000)
-METHODS = ("weights", "reconsidered", "bootstrap")
+ROWS = (50, 200, 1000)
+METHODS = ("weights", "chain", "bootstrap")
 BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.01)
 N_STARTS = 30
 """Networks of the greedy starts whose totals are computed; a run evaluates about as many near the best (heuristic)."""
 RESAMPLES = 50
 CLIP = 0.005
 """Probabilities are at least so far from 0 and 1 in the logarithmic score: 50 resamples cannot say more."""
-SUMS = ("pairs", "joined", "confidence", "log_score", "brier")
+SUMS = ("pairs", "joined", "log_score", "brier")
 COLUMNS = ("network", "n_rows", "seed", "method", "bin", *SUMS, "seconds")
 
 
@@ -85,7 +85,7 @@ def play(resamples: int, run: Run) -> list[Row]:
     totals = np.array([_total(objective, each, run.seed) for each in orderings])
     measures: dict[str, Callable[[], FloatArray]] = {
         "weights": lambda: weights_alone(objective, orderings, totals),
-        "reconsidered": lambda: objective.edge_probabilities(orderings[totals.argmin()], (orderings, totals)),
+        "chain": lambda: objective.edge_probabilities(orderings[totals.argmin()], (orderings, totals)),
         "bootstrap": lambda: bootstrap(table, resamples, generator(run.seed, "bootstrap", 0)),
     }
     rows = []
@@ -134,7 +134,6 @@ def binned(directed: FloatArray, truth: BoolArray) -> list[Row]:
             "bin": int(number),
             "pairs": int(mine.sum()),
             "joined": int(joined[mine].sum()),
-            "confidence": float(confidence[mine].sum()),
             "log_score": float(surprise[mine].sum()),
             "brier": float(((confidence - joined)[mine] ** 2).sum()),
         }
@@ -148,11 +147,11 @@ def report(rows: pd.DataFrame) -> str:
         "# How sure is an edge\n",
         f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.ours.edge_confidence`.\n",
         "Confidence that two variables are adjacent, in networks learned from sampled tables, against the true one. "
-        "weights: the weights exp(-NML total) of the networks of greedy starts alone. reconsidered: what law_ray "
+        "weights: the weights exp(-NML total) of the networks of greedy starts alone. chain: what law_ray "
         f"reports from the same networks. bootstrap: shares of {RESAMPLES} resampled tables, a greedy search each.\n",
         "## Calibration\n",
-        "Of the pairs with a confidence in each range: how many there are, the mean confidence, and the share that the "
-        "true network joins.\n",
+        "The share of the pairs with a confidence in each range that the true network joins, and how many such pairs "
+        "there are.\n",
         calibration(rows),
         "## Scores\n",
         "Means over the data sets +- their standard errors; lower is better. The logarithmic score is in nats, of all "
@@ -163,15 +162,15 @@ def report(rows: pd.DataFrame) -> str:
 
 
 def calibration(rows: pd.DataFrame) -> str:
-    """Return a Markdown table of the bins by method, over all data sets."""
+    """Return a Markdown table of the bins by method and number of rows, over all data sets."""
+    sums = rows.groupby(["method", "bin", "n_rows"])[["joined", "pairs"]].sum()
+    sizes = sorted(set(rows["n_rows"]))
     lines = []
-    for method in METHODS:
-        for number, group in rows[rows["method"] == method].groupby("bin"):
-            pairs = int(group["pairs"].sum())
-            low, high = BINS[int(number)], min(BINS[int(number) + 1], 1.0)
-            mean, share = group["confidence"].sum() / pairs, group["joined"].sum() / pairs
-            lines.append([method, f"{low:g} to {high:g}", pairs, float(mean), float(share)])
-    return markdown.table(["method", "confidence", "pairs", "mean", "joined in truth"], lines)
+    for method, (number, low) in itertools.product(METHODS, enumerate(BINS[:-1])):
+        found = [sums.loc[key] if (key := (method, number, size)) in sums.index else None for size in sizes]
+        cells = ["" if each is None else f"{each['joined'] / each['pairs']:.2f} of {each['pairs']}" for each in found]
+        lines.append([method, f"{low:g} to {min(BINS[number + 1], 1.0):g}", *cells])
+    return markdown.table(["method", "confidence", *(f"{size:,} rows" for size in sizes)], lines)
 
 
 def scores(rows: pd.DataFrame) -> str:

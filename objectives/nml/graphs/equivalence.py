@@ -3,16 +3,12 @@
 The maximum likelihood, and therefore the NML regret, is the same for all members of a class.
 """
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
 from law_ray.typing import BoolArray, IntArray
 from objectives.nml.graphs.structure import cpdag
-
-SPACING = 20
-"""Steps of a walk between the members that `members` returns of a large class (heuristic)."""
 
 
 def canonical_member(dag: BoolArray, impossible: BoolArray | None = None) -> BoolArray:
@@ -47,7 +43,7 @@ def _is_sink(node: int, graph: BoolArray, directed: BoolArray, left: BoolArray) 
     return bool(joined.all())
 
 
-def walk(dag: BoolArray, rng: np.random.Generator, impossible: BoolArray | None = None) -> Iterator[BoolArray]:
+def walk(dag: BoolArray, rng: np.random.Generator) -> Iterator[BoolArray]:
     """Yield the DAG, then members of its class, each time reversing a covered edge drawn uniformly.
 
     An edge a -> b is covered if the parents of b are a and the parents of a; reversing covered edges reaches every
@@ -57,49 +53,21 @@ def walk(dag: BoolArray, rng: np.random.Generator, impossible: BoolArray | None 
     Args:
         dag: (p, p) bool, dag[parent, child].
         rng: Draws the edges.
-        impossible: (p, p) bool, [parent, child], edges that no member on the way may have.
     """
     while True:
         yield dag.copy()
-        covered = _covered(dag, impossible)
+        covered = _covered(dag)
         if len(covered) == 0:
             return
         dag = _reversed(dag, *covered[rng.integers(len(covered))])
 
 
-def members(dag: BoolArray, count: int, impossible: BoolArray | None = None) -> list[BoolArray]:
-    """Return the members of a class that covered edges lead to; of more than `count`, that many along a random walk.
-
-    They begin with the canonical member, and are the same whichever member is given.
-
-    Args:
-        dag: (p, p) bool, dag[parent, child].
-        count: How many to return at most.
-        impossible: (p, p) bool, [parent, child], edges that no member may have.
-    """
-    first = canonical_member(dag, impossible)
-    found, waiting = {first.tobytes(): first}, [first]
-    while waiting and len(found) <= count:
-        member = waiting.pop()
-        for edge in _covered(member, impossible):
-            other = _reversed(member, *edge)
-            if found.setdefault(other.tobytes(), other) is other:
-                waiting.append(other)
-    if len(found) <= count:
-        return list(found.values())
-    steps = walk(first, np.random.default_rng(0), impossible)
-    return list(itertools.islice(steps, 0, count * SPACING, SPACING))
-
-
-def _covered(dag: BoolArray, impossible: BoolArray | None) -> IntArray:
-    """The covered edges (k, 2) whose reverses are possible: tails and heads."""
+def _covered(dag: BoolArray) -> IntArray:
+    """The covered edges (k, 2): tails and heads."""
     tails, heads = np.nonzero(dag)
     same = dag[:, tails] == dag[:, heads]
     same[tails, np.arange(len(tails))] = True
-    covered = same.all(axis=0)
-    if impossible is not None:
-        covered &= ~impossible[heads, tails]
-    return np.column_stack([tails, heads])[covered]
+    return np.column_stack([tails, heads])[same.all(axis=0)]
 
 
 def _reversed(dag: BoolArray, tail: int, head: int) -> BoolArray:

@@ -76,15 +76,15 @@ def _meek(directed: BoolArray, undirected: BoolArray, adjacent: BoolArray) -> Bo
     """The undirected edges that one application of Meek's rules directs; rule 4 only ever does so with knowledge."""
     apart = ~adjacent
     np.fill_diagonal(apart, False)
-    rule_1 = (directed.T.astype(np.int64) @ apart) > 0  # c -> a, c and b apart: a -> b
-    rule_2 = (directed.astype(np.int64) @ directed) > 0  # a -> c -> b: a -> b
+    count, count_apart = directed.astype(np.float32), apart.astype(np.float32)
+    rule_1 = (count.T @ count_apart) > 0  # c -> a, c and b apart: a -> b
+    rule_2 = (count @ count) > 0  # a -> c -> b: a -> b
     rule_3 = np.zeros_like(directed)  # a - c -> b, a - d -> b, c and d apart: a -> b
     rule_4 = np.zeros_like(directed)  # a - c -> d -> b, a and d adjacent, c and b apart: a -> b
     for a, b in np.argwhere(undirected):
-        middle = np.flatnonzero(undirected[a] & directed[:, b])
-        rule_3[a, b] = apart[np.ix_(middle, middle)].any()
-        first, second = np.flatnonzero(undirected[a] & apart[b]), np.flatnonzero(adjacent[a] & directed[:, b])
-        rule_4[a, b] = directed[np.ix_(first, second)].any()
+        middle, first, second = undirected[a] & directed[:, b], undirected[a] & apart[b], adjacent[a] & directed[:, b]
+        rule_3[a, b] = (count_apart[middle] @ middle).any()
+        rule_4[a, b] = (count[first] @ second).any()
     return undirected & (rule_1 | rule_2 | rule_3 | rule_4)
 
 

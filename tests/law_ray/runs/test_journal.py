@@ -224,9 +224,9 @@ def test_a_folder_that_holds_a_run_is_refused(folder):
 
 
 def test_folders_without_a_run_are_refused_by_name(tmp_path):
-    with pytest.raises(InputError, match="nowhere holds no run: there is no such folder$"):
+    with pytest.raises(InputError, match=r"nowhere holds no run: there is no such folder$"):
         journal.read(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=f"{tmp_path} holds no run: there is no journal.jsonl in it$"):
+    with pytest.raises(InputError, match=rf"{tmp_path} holds no run: there is no journal.jsonl in it$"):
         journal.read(tmp_path)
     (tmp_path / NAME).touch()
     with pytest.raises(InputError, match="is empty"):
@@ -264,7 +264,7 @@ def test_a_run_folder_is_made_with_those_above_it_or_may_be_there_without_a_jour
 def test_of_two_runs_that_begin_in_a_folder_at_the_same_time_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "check_free", lambda folder: None)  # as if both had looked before either wrote
     Journal.create(tmp_path, RUN).close()
-    with pytest.raises(InputError, match="cannot create the run folder .*File exists"):
+    with pytest.raises(InputError, match=r"cannot create the run folder .*File exists"):
         Journal.create(tmp_path, RUN)
 
 
@@ -320,7 +320,9 @@ def test_a_record_that_does_not_fit_on_the_disk_ends_the_run_and_those_before_it
     with Journal(folder) as log:
         log._file = Full(log._file)
         log._file.limit = log._file.tell() + 7
-        with pytest.raises(RunError, match=r"cannot be written \(No space left on device\): correct that, .*; what was written before is kept$"):
+        with pytest.raises(
+            RunError, match=r"\(No space left on device\): correct that, .*; what was written before is kept$"
+        ):
             log.append({"type": "tell", "id": 9})
     assert len(journal.read(folder)) == 4
     with Journal(folder) as log:
