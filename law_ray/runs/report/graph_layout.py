@@ -27,11 +27,17 @@ SWEEPS = 24
 """Over the layers, each ordered by its neighbours (heuristic)."""
 SECONDS = 30
 """That Graphviz is given."""
-SURE = 0.95
-"""An edge of a smaller confidence is dashed, and the head of one whose direction has a smaller one is hollow."""
+SURE, PROBABLE = 0.95, 0.5
+"""An edge of a smaller confidence than the first is dashed, and dotted if it is improbable; the head of one whose
+direction has a smaller confidence is hollow."""
 
 Confidence = Mapping[tuple[str, str], tuple[float, float]]
 """By (parent, child): the confidence of an edge and of its direction."""
+
+
+def line_style(confidence: float) -> str:
+    """Return how an edge of this confidence is drawn: solid, dashed or dotted."""
+    return "solid" if confidence >= SURE else "dashed" if confidence >= PROBABLE else "dotted"
 
 
 def confidence_of(explained: Mapping[str, Any]) -> Confidence:

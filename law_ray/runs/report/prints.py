@@ -9,7 +9,7 @@ import numpy as np
 from law_ray.errors import InputError
 from law_ray.kernels.distance import DistanceHyperparameters
 from law_ray.models.standardize import Standardization
-from law_ray.runs.report.graph_layout import SURE, Confidence, layout
+from law_ray.runs.report.graph_layout import SURE, Confidence, layout, line_style
 from law_ray.runs.run import Run
 from law_ray.theory import finite_space_gain_bound, information_gains, position_gain_bound
 from law_ray.utils.files import replacing
@@ -106,7 +106,8 @@ def draw_dag(
 ) -> Path:
     """Draw a directed acyclic graph, parents above children: dag.png, at most MAX_PIXELS wide and high.
 
-    An edge that is not `SURE` is dashed; where the direction is not, the head of the arrow is hollow.
+    An edge that is not `SURE` is dashed, an improbable one dotted; where the direction is not sure, the head of the
+    arrow is hollow.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyArrowPatch, Rectangle
@@ -121,10 +122,10 @@ def draw_dag(
     axes.set_axis_off()
     for ends, points in drawn.edges.items():
         edge, direction = (sure or {}).get(ends, (1.0, 1.0))
-        line, head = ("-" if edge >= SURE else "--"), ("0.4" if direction >= SURE else "white")
+        head = "0.4" if direction >= SURE else "white"
         curve = Curve(points, [Curve.MOVETO, *(len(points) - 1) * [Curve.CURVE4]])
         looks: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 10, "edgecolor": "0.4", "zorder": 1}
-        axes.add_patch(FancyArrowPatch(path=curve, linestyle=line, facecolor=head, **looks))
+        axes.add_patch(FancyArrowPatch(path=curve, linestyle=line_style(edge), facecolor=head, **looks))
     for box in drawn.boxes.values():
         corner = (box.x - box.width / 2, box.y - box.height / 2)
         axes.add_patch(Rectangle(corner, box.width, box.height, facecolor="white", edgecolor="C0", zorder=2))

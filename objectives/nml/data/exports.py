@@ -17,8 +17,8 @@ from law_ray.utils.spreadsheets import as_cell, from_cell
 if TYPE_CHECKING:
     import networkx as nx
 
-SURE = 0.95
-"""A probability from which an edge, or its direction, is drawn as settled (convention)."""
+SURE, PROBABLE = 0.95, 0.5
+"""A probability from which an edge, or its direction, is drawn as settled, and from which it is more so than not."""
 POSSIBLE = 0.1
 """A probability from which an edge that the network lacks is reported (convention)."""
 
@@ -93,15 +93,16 @@ def to_networkx(names: Sequence[str], found: Sequence[Edge]) -> "nx.DiGraph[str]
 def dot(names: Sequence[str], found: Sequence[Edge]) -> str:
     """Return the network in Graphviz's language.
 
-    An edge that is not `SURE` is dashed and has its confidence beside it; where the direction is not, the head of the
-    arrow is hollow.
+    An edge that is not `SURE` is dashed, or dotted if it is not `PROBABLE`, and has its confidence beside it; where the
+    direction is not sure, the head of the arrow is hollow.
     """
     lines = ["digraph {", "  node [shape=box]"]
     lines += [f"  {_quoted(name)}" for name in names]
     for edge in found:
         looks = [f"confidence={edge.confidence:.4g}", f"direction={edge.direction:.4g}"]
         if edge.confidence < SURE:
-            looks += ["style=dashed", f'label="{edge.confidence:.0%}"']
+            style = "dashed" if edge.confidence >= PROBABLE else "dotted"
+            looks += [f"style={style}", f'label="{edge.confidence:.0%}"']
         if edge.direction < SURE:
             looks.append("arrowhead=empty")
         lines.append(f"  {_quoted(edge.parent)} -> {_quoted(edge.child)} [{', '.join(looks)}]")

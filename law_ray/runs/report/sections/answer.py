@@ -83,7 +83,7 @@ def _reproduce(view: View) -> list[Any]:
     versions = ", ".join(f"{name} {version}" for name, version in header["packages"].items())
     return [
         Code(command(view), "to reproduce"),
-        Text(f"Made with {versions}, Python {header['python']}; {view.run.settings.threads} threads of the driver."),
+        Text(f"Made with {versions}, Python {header['python']}; threads of the driver: {view.run.settings.threads}."),
     ]
 
 

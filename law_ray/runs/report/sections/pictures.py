@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from law_ray.runs.report import look
 from law_ray.runs.report.blocks import Facts, Figure, Picture, Section, Table, Text
-from law_ray.runs.report.graph_layout import SURE, Confidence, confidence_of, layout
+from law_ray.runs.report.graph_layout import SURE, Confidence, confidence_of, layout, line_style
 from law_ray.runs.report.view import View, number, shortened
 
 PIXELS = 96
@@ -35,7 +35,10 @@ def section(view: View) -> Section | None:
         title, lead = "The network", "Parents stand above their children; the edges are those of the best ordering."
         sure = confidence_of(explained)
         if sure:
-            lead += f" Dashed: the edge is less than {SURE:.0%} sure. Hollow arrowhead: its direction is less sure."
+            lead += (
+                f" Dashed: the edge is less than {SURE:.0%} sure. Dotted: it is less probable than not. Hollow "
+                "arrowhead: its direction is not sure."
+            )
         edges = [tuple(edge) for edge in explained["edges"]]
         blocks.append(Picture("network", network_svg(view.names, edges, sure)))
     elif drawing.get("kind") == "tour":
@@ -96,11 +99,11 @@ def network_svg(names: tuple[str, ...], edges: list[tuple[Any, ...]], sure: Conf
     ]
     for ends, points in drawn.edges.items():
         edge, direction = sure.get(ends, (1.0, 1.0))
-        looks, head = ("edge" if edge >= SURE else "edge unsure"), ("head" if direction >= SURE else "hollow")
+        head = "head" if direction >= SURE else "hollow"
         first, *others = (points * PIXELS).tolist()
         curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in others)
         start = f"M{first[0]:.1f},{first[1]:.1f}"
-        parts.append(f'<path class="{looks}" marker-end="url(#{head})" d="{start} C{curve}"/>')
+        parts.append(f'<path class="edge {line_style(edge)}" marker-end="url(#{head})" d="{start} C{curve}"/>')
     for name, box in drawn.boxes.items():
         x, y, w, h = (PIXELS * side for side in (box.x, box.y, box.width, box.height))
         parts.append(

@@ -48,6 +48,8 @@ def test_dot_marks_what_is_not_sure_and_quotes_every_name() -> None:
     lines = dot(NAMES, EDGES).splitlines()
     open_edge = next(line for line in lines if '"=HYPERLINK(1)" -> "-b"' in line)
     assert "style=dashed" in open_edge and 'label="80%"' in open_edge and "arrowhead=empty" in open_edge
+    (improbable,) = dot(NAMES, [EDGES[0]._replace(confidence=0.49)]).splitlines()[-2:-1]
+    assert "style=dotted" in improbable and 'label="49%"' in improbable
     sure = next(line for line in lines if '"-b" -> ' in line)
     assert "style" not in sure and "arrowhead" not in sure
     assert '  "say \\"d\\"\\\\"' in lines
