@@ -84,8 +84,8 @@ class Answers(ABC):
 
         Args:
             permutation: The best ordering.
-            evaluated: Orderings (m, p) and their totals (m,), as a run has them; without them the pairs of variables
-                are reconsidered in the best network alone.
+            evaluated: Orderings (m, p) and their totals (m,), as a run has them; the chain starts at the best of them,
+                or else at the best ordering alone.
         """
         orderings, totals = (permutation[None], np.zeros(1)) if evaluated is None else evaluated
         asked = (permutation.tobytes(), orderings.tobytes(), totals.tobytes())

@@ -125,6 +125,8 @@ def test_numbers_of_numpy_are_stored_as_those_of_python():
         ({"evals": 0}, "evals is 0"),
         ({"evals": 20.5}, "evals is 20.5"),
         ({"n_items": 3, "evals": 6, "n_init": 2, "batch_size": 5}, "batch_size is 5, but .* leaves 4 of the 6"),
+        ({"n_items": 3, "evals": 6, "n_init": 5, "batch_size": 2}, "leaves 1 of the 6 .*: give a smaller one$"),
+        ({"n_items": 3, "evals": 6, "n_init": 6, "batch_size": 1}, "leaves 0 of the 6 .*: give a smaller n_init$"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"batch_size": 2.5}, "batch_size is 2.5"),
         ({"method": "magic"}, "unknown method 'magic'"),
@@ -164,3 +166,7 @@ def test_a_bad_value_is_refused_by_name_in_one_line(wrong, culprit):
     with pytest.raises(InputError, match=culprit) as refused:
         dataclasses.replace(QUICK, **wrong)
     assert "\n" not in str(refused.value)
+
+
+def test_a_run_may_end_with_its_initial_design_and_a_batch_may_take_all_that_is_left():
+    Settings(n_items=3, evals=5, n_init=5, batch_size=1)
