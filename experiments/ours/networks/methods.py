@@ -17,7 +17,7 @@ from objectives.nml.scores import decomposable
 class Method:
     """A way to a network."""
 
-    kind: Literal["truth", "law", "probable", "greedy", "learner"]
+    kind: Literal["truth", "law", "greedy", "learner"]
     score: str = ""
     """of law_ray, and of its greedy starts"""
     module: str = ""
@@ -38,13 +38,9 @@ def _others(module: str, names: Sequence[str], needs: tuple[str, ...], distribut
 
 
 TRUTH = "true-network"
-PROBABLE = "law-nml-probable"
-"""law-nml without the edges that are less probable than not; a run of law-nml leaves its row, too."""
 METHODS: dict[str, Method] = {
     TRUTH: Method("truth"),
-    "law-nml": Method("law", "nml"),
-    PROBABLE: Method("probable", "nml"),
-    **{f"law-{score}": Method("law", score) for score in SCORES if score != "nml"},
+    **{f"law-{score}": Method("law", score) for score in SCORES},
     **{f"greedy-{score}": Method("greedy", score) for score in ("nml", *decomposable.SCORES)},
     **_others(
         "experiments.ours.networks.other_learners",
@@ -63,8 +59,8 @@ METHODS: dict[str, Method] = {
 
 
 def installed(names: Sequence[str]) -> list[str]:
-    """Return the names that can be played here, of all methods if none is given; say how to install the others."""
-    chosen = [name for name in METHODS if name != PROBABLE and (not names or name in names)]
+    """Return the names that can be used here, of all methods if none is given; say how to install the others."""
+    chosen = [name for name in METHODS if not names or name in names]
     for name in chosen:
         if not METHODS[name].installed:
             click.echo(f"{name} is skipped: install it with `pip install {METHODS[name].distributions}`", err=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.ours.networks.isolated import Learned, learn
-from experiments.ours.networks.methods import METHODS, PROBABLE, learner
+from experiments.ours.networks.methods import METHODS, learner
 from experiments.tasks import Row
 from law_ray.optimizer import Optimizer
 from law_ray.typing import BoolArray, IntArray
@@ -76,36 +76,28 @@ def _by_seed(
 
 
 def play(effort: Effort, run: Run) -> list[Row]:
-    """Return the row of a run, and of law-nml that of its probable edges."""
+    """Return the row of a run."""
     table = sample_network(run.network, run.n_rows, run.seed)
-    return [
-        {**dict.fromkeys(COLUMNS, np.nan), **each._asdict(), "seconds": effort.limit, "stopped": True}
-        if learned is None
-        else {**each._asdict(), **measured(table, learned.dag, each), "seconds": learned.seconds, "stopped": False}
-        for each, learned in found(effort, run, table).items()
-    ]
+    learned = found(effort, run, table)
+    if learned is None:
+        return [{**dict.fromkeys(COLUMNS, np.nan), **run._asdict(), "seconds": effort.limit, "stopped": True}]
+    return [{**run._asdict(), **measured(table, learned.dag, run), "seconds": learned.seconds, "stopped": False}]
 
 
-def found(effort: Effort, run: Run, table: Table) -> dict[Run, Learned | None]:
-    """Return the network of a run, and with law-nml's that of its probable edges; None if its learner was stopped.
-
-    The time of our own methods is processor time.
-    """
+def found(effort: Effort, run: Run, table: Table) -> Learned | None:
+    """Return the network of a run; None if its learner was stopped. The time of our own methods is processor time."""
     method = METHODS[run.method]
     if method.kind == "truth":
         assert table.true_dag is not None
-        return {run: Learned(table.true_dag, 0.0)}
+        return Learned(table.true_dag, 0.0)
     if method.kind == "learner":
-        return {run: learn(learner(run.method), table, effort.limit)}
+        return learn(learner(run.method), table, effort.limit)
     start = time.process_time()
-    if method.kind == "greedy":
-        return {run: Learned(greedy(table, method.score, run.seed), time.process_time() - start)}
-    dag, probable = law(table, method.score, run.seed, effort.evals)
-    seconds = time.process_time() - start
-    networks: dict[Run, Learned | None] = {run: Learned(dag, seconds)}
-    if method.score == "nml":
-        networks[run._replace(method=PROBABLE)] = Learned(probable, seconds)
-    return networks
+    if method.kind == "law":
+        dag = law(table, method.score, run.seed, effort.evals)
+    else:
+        dag = greedy(table, method.score, run.seed)
+    return Learned(dag, time.process_time() - start)
 
 
 def greedy(table: Table, score: str, seed: int) -> BoolArray:
@@ -117,11 +109,8 @@ def greedy(table: Table, score: str, seed: int) -> BoolArray:
     return objective.dag(_starts(objective, seed)[0])
 
 
-def law(table: Table, score: str, seed: int, evals: int) -> tuple[BoolArray, BoolArray]:
-    """Return the network that law_ray finds with a score, as `law_ray.minimize` would, in this process.
-
-    The second one is the same without the edges that are less probable than not.
-    """
+def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
+    """Return the network that law_ray finds with a score, as `law_ray.minimize` would, in this process."""
     objective = NML(table, score, target_se=SEARCH_SE if score == "nml" else None)
     optimizer = Optimizer(
         objective.n_items,
@@ -136,12 +125,11 @@ def law(table: Table, score: str, seed: int, evals: int) -> tuple[BoolArray, Boo
         for trial in trials:
             value, error = _pair(objective(trial.permutation, generator(seed, "evaluate", trial.id)))
             optimizer.tell(trial.id, value, error)
-    known = sorted((trial for trial in optimizer.trials if trial.known), key=lambda trial: trial.value)
-    best = [trial.permutation for trial in known[: FINALISTS if objective.noisy else 1]]
-    winner = min(best, key=lambda permutation: _mean(objective, permutation, seed))
-    evaluated = np.array([trial.permutation for trial in known]), np.array([trial.value for trial in known])
-    probabilities, dag = objective.edge_probabilities(winner, evaluated), objective.dag(winner)
-    return dag, dag & (probabilities + probabilities.T >= 0.5)
+    best = sorted((trial for trial in optimizer.trials if trial.known), key=lambda trial: trial.value)[:FINALISTS]
+    if not objective.noisy:
+        return objective.dag(best[0].permutation)
+    means = [_mean(objective, trial.permutation, seed) for trial in best]
+    return objective.dag(best[int(np.argmin(means))].permutation)
 
 
 def _starts(objective: NML, seed: int) -> IntArray:

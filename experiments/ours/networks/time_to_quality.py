@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.figures import legend, panels
-from experiments.ours.networks.methods import METHODS, PROBABLE, TRUTH
+from experiments.ours.networks.methods import METHODS, TRUTH
 
 FEW = 500
 COLUMNS, PANEL = 4, (3.2, 2.8)
@@ -20,11 +20,7 @@ OURS = ("greedy-nml", "law-nml")
 
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
-    """Draw panels for each network, of FEW rows and of the most, where law-nml has learned from them.
-
-    What is left of a network without its improbable edges is no method to lower the total, and not drawn.
-    """
-    rows = rows[rows["method"] != PROBABLE]
+    """Draw panels for each network, of FEW rows and of the most, where law-nml has learned from them."""
     shown = [panel for _, of_network in rows.groupby("network", sort=False) for panel in _panels(of_network)]
     if not shown:
         return

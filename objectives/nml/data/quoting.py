@@ -4,15 +4,19 @@ import re
 
 _SEPARATORS = r",|;|\||=|->"
 _NAME = r'"(?:[^"]|"")*"'
-_QUOTED = rf"(?:^|(?<=[,;|=>]))\s*{_NAME}(?=\s*(?:{_SEPARATORS}|$))"
+_QUOTED = rf"(?:^|(?<=[,;|=])|(?<=->))\s*{_NAME}(?=\s*(?:{_SEPARATORS}|$))"
 """A name in quotes between separators; elsewhere a double quote is a character like any other."""
 
 
-def split(text: str, separator: str) -> list[str]:
-    """Return the parts of a text between separators outside quotes, without blanks around them; quotes remain."""
-    parts, begin = [], 0
+def split(text: str, separator: str, most: int | None = None) -> list[str]:
+    """Return the parts of a text between separators outside quotes, without blanks around them; quotes remain.
+
+    With `most`, the last of so many parts is the rest of the text.
+    """
+    parts: list[str] = []
+    begin = 0
     for match in re.finditer(f"{_QUOTED}|{re.escape(separator)}", text):
-        if match.group() == separator:
+        if match.group() == separator and len(parts) + 1 != most:
             parts.append(text[begin : match.start()].strip())
             begin = match.end()
     return [*parts, text[begin:].strip()]

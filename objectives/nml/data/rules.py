@@ -108,8 +108,8 @@ def _terms(option: str, text: str, separator: str) -> dict[str, str]:
     """The values of "column=value" terms; a value may contain further "=", a column may not."""
     terms: dict[str, str] = {}
     for term in quoting.split(text, separator):
-        column, *values = quoting.split(term, "=")
-        column, value = quoting.unquote(column), "=".join(values)
+        column, value = (*quoting.split(term, "=", most=2), "")[:2]
+        column = quoting.unquote(column)
         if not column or not value:
             example = {"bins": "age=5,income=3", "states": "smoker=no,yes;grade=a,b,c"}[option]
             raise InputError(f"{option}={text!r} is malformed at {term!r}: write it like {example!r}")

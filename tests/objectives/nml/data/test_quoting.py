@@ -1,7 +1,7 @@
 """Names with separators in texts."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from objectives.nml.data.quoting import names, quote, split, unquote
@@ -32,7 +32,16 @@ def test_quotes_remain_where_a_text_is_split_again() -> None:
     assert names('"x,y",z', ",") == ["x,y", "z"]
 
 
-@given(st.lists(st.text('ab ",;|=->', min_size=1, max_size=8), min_size=1, max_size=4), st.sampled_from(",;|"))
+def test_the_rest_of_a_text_may_be_left_as_it_is() -> None:
+    assert split('"a=b" = p = 1,"q=r"', "=", most=2) == ['"a=b"', 'p = 1,"q=r"']
+    assert split("a", "=", most=2) == ["a"]
+
+
+NAMES = st.text('ab ",;|=->', min_size=1, max_size=8)
+
+
+@example(['a>"b', 'c"'], ",")
+@given(st.lists(NAMES, min_size=1, max_size=4), st.sampled_from([",", ";", "|", "=", "->"]))
 def test_every_name_that_is_quoted_is_read_back(given_names: list[str], separator: str) -> None:
     assert names(separator.join(quote(name) for name in given_names), separator) == given_names
     assert [unquote(quote(name)) for name in given_names] == given_names

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from law_ray.errors import InputError
 from objectives.nml.data.networks import sample_network
+from objectives.nml.data.rules import declared_states
 from objectives.nml.data.tables import Table, read_table
 from objectives.nml.search.pc_stable import skeleton
 from tests.oracles.graphs import FRAME
@@ -299,6 +300,7 @@ def test_names_and_states_with_separators_stand_in_quotes() -> None:
     frame = pd.DataFrame({"pay, net": ["a;b", "c", "c"], "x=1": ["no", "yes", "no"], 'the "rest"': ["u", "v", "w"]})
     assert read_table(frame, columns='"pay, net", the "rest"').names == ("pay, net", 'the "rest"')
     assert read_table(frame, drop='"x=1"').names == ("pay, net", 'the "rest"')
+    assert declared_states("a=p = 1,p = 2") == {"a": ("p = 1", "p = 2")}
     table = read_table(frame, states='"pay, net"="a;b",c,"d,e";"x=1"=yes,no')
     assert table.states[:2] == (("a;b", "c", "d,e"), ("yes", "no"))
 

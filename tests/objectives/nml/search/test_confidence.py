@@ -11,6 +11,8 @@ from objectives.nml.search.confidence import edge_probabilities
 from objectives.nml.search.grow_shrink import GrowShrink
 from tests.oracles.graphs import all_dags, dag_of
 
+ALL_OF_FOUR = list(all_dags(4))
+
 
 def chain_data(n_rows: int, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Columns that copy an earlier one now and then, so that some edges are sure and others are not."""
@@ -27,11 +29,15 @@ def averaged(costs: np.ndarray, dags: list[np.ndarray]) -> np.ndarray:
     return sum(weight * dag for weight, dag in zip(weights / weights.sum(), dags, strict=True))
 
 
-def exact_probabilities(own: DecomposableScore, dags: list[np.ndarray]) -> np.ndarray:
-    """Of each edge, over these DAGs, where data cannot tell the direction half in each."""
+def exact_probabilities(
+    own: DecomposableScore, dags: list[np.ndarray], impossible: np.ndarray | None = None
+) -> np.ndarray:
+    """Of each edge, over these DAGs; half in each direction where members of a class disagree."""
     p = own.n_variables
     n_sets = [math.prod(math.comb(p - 1, k) for k in dag.sum(axis=0)) for dag in dags]
-    return averaged(np.array([own.dag(dag) for dag in dags]) + np.log(n_sets), dags)
+    graphs = [cpdag(dag, impossible) for dag in dags]
+    halves = [np.where(graph & graph.T, 0.5, graph) for graph in graphs]
+    return averaged(np.array([own.dag(dag) for dag in dags]) + np.log(n_sets), halves)
 
 
 def test_for_two_variables_it_is_the_exact_probability() -> None:
@@ -52,17 +58,18 @@ def test_a_long_chain_comes_to_the_exact_probabilities(
 ) -> None:
     monkeypatch.setattr(confidence, "MOST_SWEEPS", 4000)
     own = score(*chain_data(n_rows, 4, seed))
-    exact = exact_probabilities(own, list(all_dags(4)))
+    exact = exact_probabilities(own, ALL_OF_FOUR)
     assert ((exact + exact.T > 0.05) & (exact + exact.T < 0.95)).any()  # not all is settled
     for start in (dag_of(4), dag_of(4, (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))):
         found = edge_probabilities(own, [start], np.zeros(1))
-        np.testing.assert_allclose(found + found.T, exact + exact.T, atol=0.02)
+        np.testing.assert_allclose(found + found.T, exact + exact.T, atol=0.03)
+        np.testing.assert_allclose(found, exact, atol=0.04)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_short_chain_from_the_best_network_is_close_and_closer_than_the_weights_of_all_orderings(seed: int) -> None:
     own = QuotientNML(*chain_data(40, 4, seed))
-    exact = exact_probabilities(own, list(all_dags(4)))
+    exact = exact_probabilities(own, ALL_OF_FOUR)
     parent_sets = GrowShrink(own)
     best = [parent_sets.dag(np.array(order)) for order in itertools.permutations(range(4))]
     best = list({equivalence_key(dag): dag for dag in best}.values())
@@ -103,7 +110,7 @@ def test_what_follows_from_known_edges_is_as_sure_as_over_all_networks_that_have
     monkeypatch: pytest.MonkeyPatch, known: str
 ) -> None:
     """In the chain 0 - 1 - 2 with 0 -> 1, the reverse of 1 -> 2 would be a collider, which the data exclude."""
-    monkeypatch.setattr(confidence, "MOST_SWEEPS", 2000)
+    monkeypatch.setattr(confidence, "MOST_SWEEPS", 4000)
     codes = np.zeros((300, 3), dtype=np.int64)
     rng = np.random.default_rng(0)
     codes[:, 0] = rng.integers(2, size=300)
@@ -113,17 +120,46 @@ def test_what_follows_from_known_edges_is_as_sure_as_over_all_networks_that_have
     knowledge = {known: dag_of(3, (0, 1) if known == "required" else (1, 0))}
     found = edge_probabilities(own, [dag_of(3, (0, 1), (1, 2))], np.zeros(1), **knowledge)
     possible = [dag for dag in all_dags(3) if (dag[0, 1] if known == "required" else not dag[1, 0])]
-    exact = exact_probabilities(own, possible)
+    exact = exact_probabilities(own, possible, dag_of(3, (1, 0)))
     np.testing.assert_allclose(found, exact, atol=0.02)
     assert min(exact[1, 2], found[1, 2]) > 0.9
 
 
+@pytest.mark.parametrize("seed", [5, 22, 52])
+def test_a_direction_that_is_open_between_classes_is_as_probable_as_they_are(seed: int) -> None:
+    """Of three variables joined in a line, the one in the middle may be a collider."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(2, size=(250, 3))
+    codes[:, 1] = np.where(rng.random(250) < 0.3, codes[:, 0] | codes[:, 2], rng.integers(2, size=250))
+    own = QuotientNML(codes, np.array([2, 2, 2]))
+    exact = exact_probabilities(own, list(all_dags(3)))
+    found = edge_probabilities(own, [dag_of(3, (0, 1), (1, 2))], np.zeros(1))
+    np.testing.assert_allclose(found, exact, atol=0.06)
+
+
+def test_knowledge_and_a_limit_of_parents_give_the_exact_probabilities_of_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(confidence, "MOST_SWEEPS", 4000)
+    own = QuotientNML(*chain_data(40, 4, 0))
+    forbidden, required = dag_of(4, (0, 1), (3, 2)), dag_of(4, (2, 3))
+    left = [
+        dag
+        for dag in ALL_OF_FOUR
+        if not (dag & forbidden).any() and not (required & ~dag).any() and dag.sum(axis=0).max() <= 2
+    ]
+    exact = exact_probabilities(own, left, forbidden | required.T)
+    found = edge_probabilities(own, [required], np.zeros(1), forbidden, required, max_parents=2)
+    np.testing.assert_allclose(found, exact, atol=0.03)
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_all_members_of_a_class_give_the_same_probabilities(seed: int) -> None:
+def test_all_members_of_a_class_give_the_same_probabilities(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(confidence, "MOST_SWEEPS", 20)
     own = QuotientNML(*chain_data(100, 4, seed))
     forbidden = dag_of(4, (3, 0))
     classes: dict[bytes, list[np.ndarray]] = {}
-    for dag in all_dags(4):
+    for dag in ALL_OF_FOUR:
         if not dag[3, 0]:
             classes.setdefault(equivalence_key(dag), []).append(dag)
     for alike in list(classes.values())[::7]:
@@ -144,4 +180,4 @@ def test_chains_are_as_long_as_the_probabilities_of_the_networks_that_they_start
 
 
 def test_small_networks_get_many_sweeps_and_large_ones_few() -> None:
-    assert [confidence._n_sweeps(p) for p in (2, 45, 76, 223)] == [200, 200, 70, 20]
+    assert [confidence._n_sweeps(p) for p in (2, 35, 76, 223)] == [250, 250, 52, 20]
