@@ -80,7 +80,7 @@ Regenerate the rows with `python tools/mutants.py core --out experiments/results
 the page with `python -m experiments.ours.mutants`.
 
 Of the models a fifth was judged, the mutants whose number in their function ends in 1 or 6 (`--ending 1 6`), of the
-regret a tenth, those that end in 1, and of the runs two thirds of that tenth.
+regret a tenth, those that end in 1, and of the runs seven modules whole and two thirds of that tenth of the others.
 
 A survivor whose change was looked at has a verdict: `equivalent` if no caller can see it; `noticed by` the test that
 was added since; or why there is no test.
