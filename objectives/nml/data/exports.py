@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 SURE, PROBABLE = 0.95, 0.5
-"""A probability from which an edge, or its direction, is drawn as settled, and from which it is more so than not."""
+"""Probabilities from which an edge or its direction is drawn as settled, and an edge as more probable than not."""
 POSSIBLE = 0.1
 """A probability from which an edge that the network lacks is reported (convention)."""
 

@@ -38,9 +38,10 @@ WITHIN = 7.0
 MOST_SWEEPS, LEAST_SWEEPS, N_VISITS = 250, 20, 150_000
 """How often the chains go over all pairs, together: as often as they have then visited so many pairs.
 
-With 50 rows of sachs and alarm, and 200 of child, the probabilities of other random numbers differed by 0.005 to 0.015
-(root mean square), and by up to 0.15 for the pair that differed most. On 15 to 1,000 rows, on none of the data sets of
-`experiments.ours.edge_confidence`, 100 and 300 sweeps had the same logarithmic scores, and 30 were up to 4 % worse.
+With 50 rows of sachs and alarm, and 200 of child, other random numbers changed the probabilities by 0.009 to 0.017
+(root mean square over the pairs), and by 0.08 to 0.2 for the pair that changed most. On 15 to 1,000 rows, on none of
+the data sets of `experiments.ours.edge_confidence`, 100 and 300 sweeps had the same logarithmic scores, and 30 were up
+to 4 % worse; parents of edges were not drawn yet in that comparison.
 """
 NEGLIGIBLE = 1e-4
 """A pair without an edge, for which one is less probable than this in either direction, is left out of a sweep."""
@@ -61,8 +62,8 @@ def edge_probabilities(
 
     Each network begins a chain whose length is its share among them, by its total and the prior. Where chains do not
     meet, as with many rows, the shares decide. The random numbers are always the same, so equal arguments give equal
-    results. Cost: p families of p candidates, and those of one variable whenever it gets new
-    parents; 0.4 s for 37 variables and 10,000 rows, 0.4 s for 76 and 200, 2.2 s for 223 and 1,000.
+    results. Cost: p families of p candidates, and those of one variable whenever it gets new parents; 0.4 s for 37
+    variables and 10,000 rows, 0.4 s for 76 and 200, 2.2 s for 223 and 1,000.
 
     Args:
         score: The decomposable score that weighs the states of a pair.
@@ -160,7 +161,7 @@ def _draw_parents(dag: BoolArray, odds: FloatArray, log_odds: LogOdds, rng: np.r
     """
     for parent, child in rng.permutation(np.argwhere(dag)).tolist():
         dag[parent, child] = False
-        among = np.where(_below(dag, child) | dag[:, child], -np.inf, log_odds(child, parents_of(dag, child)))
+        among = np.where(_possible_parents(dag, child), log_odds(child, parents_of(dag, child)), -np.inf)
         chosen = parent
         if among[parent] > -np.inf:  # it may be required
             chances = np.cumsum(np.exp(among - among.max()))
@@ -168,6 +169,12 @@ def _draw_parents(dag: BoolArray, odds: FloatArray, log_odds: LogOdds, rng: np.r
         dag[chosen, child] = True
         if chosen != parent:
             odds[:, child] = log_odds(child, parents_of(dag, child))
+
+
+@compiled()
+def _possible_parents(dag, child):  # type: ignore[no-untyped-def]
+    """Which variables are no parent of this one, and would close no cycle as one: (p,)."""
+    return ~(_below(dag, child) | dag[:, child])
 
 
 @njit
