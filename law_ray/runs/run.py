@@ -91,7 +91,7 @@ class Run(Plots):
         self.batches: list[int] = []
         self.workers: dict[int, str] = {}
         self.seconds_asking = self.seconds_evaluating = 0.0
-        self._last_time = 0.0
+        self._last_time = 0.0  # of the record before; an ask comes before all results
 
     @classmethod
     def load(cls, folder: str | Path, prior_mean: Proxy | None = None) -> Self:
@@ -116,7 +116,6 @@ class Run(Plots):
             _check_header(first)
             settings = Settings.from_record(first["settings"])
             run = cls(folder, first["objective"], settings, first.get("starts", ()), key, prior_mean)
-            run._last_time = first["time"]
         for line, record in enumerate(others, start=2):
             with _naming(folder, line):
                 if record["type"] == "ask":

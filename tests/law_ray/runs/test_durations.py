@@ -77,6 +77,21 @@ def test_it_is_fitted_again_only_when_there_is_a_quarter_more(monkeypatch):
     assert fits == [40, 50]
 
 
+def test_a_fit_begins_at_the_one_before_and_sees_the_latest_evaluations_alone(monkeypatch):
+    monkeypatch.setattr(durations, "MAX_VALUES", LEAST_VALUES)
+    fits, fit = [], durations.fit_additive.fit
+    monkeypatch.setattr(durations.fit_additive, "fit", lambda *arguments: fits.append(arguments) or fit(*arguments))
+    X = sample(10, 40, np.random.default_rng(0))
+    learned = Durations(0)
+    for n in (LEAST_VALUES, 40):
+        learned.expected(trials(X[:n], by_first_item(X[:n])), X[:2])
+    (before, _, _, nothing), (now, _, _, previous) = fits
+    np.testing.assert_array_equal(before[::-1], X[:LEAST_VALUES])
+    np.testing.assert_array_equal(now[::-1], X[20:])
+    assert nothing is None
+    assert previous == fit(*fits[0])
+
+
 def test_how_many_end_soon_is_the_share_of_what_may_still_be():
     ratios = np.array([0.5, 1.0, 1.0, 2.0])
     expected = np.array([10.0, 10.0, 10.0, 20.0, 10.0])
@@ -84,6 +99,7 @@ def test_how_many_end_soon_is_the_share_of_what_may_still_be():
     # Within 5 seconds end: one of four; two of three; none of one; none of four; and the last one has outlived all.
     assert number_ending(5.0, ages, expected, ratios) == pytest.approx(1 / 4 + 2 / 3 + 0 + 0 + 1)
     assert number_ending(100.0, ages, expected, ratios) == 5.0
+    assert number_ending(5.0, np.array([10.0]), expected[:1], ratios) == 0.0  # it has outlived those of 10 seconds
     assert number_ending(5.0, ages[:0], expected[:0], ratios) == 0.0
 
 

@@ -74,12 +74,29 @@ def test_the_trials_are_those_of_the_records():
 
 
 def test_failures_are_in_the_order_in_which_they_happened():
-    assert replayed(asked(*ORDERINGS), failed(3, "first"), failed(0, "second")).failures == ["first", "second"]
+    run = replayed(asked(*ORDERINGS), failed(3, "first") | {"seconds": 2.5}, failed(0, "second"))
+    assert run.failures == ["first", "second"]
+    assert run.optimizer.trials[3].seconds == 2.5
 
 
 def test_the_settings_are_those_in_force_after_the_last_resume():
     run = replayed(*({"type": "resume", "time": 200.0, "evals": evals} for evals in (30, 40)))
     assert run.settings == dataclasses.replace(QUICK, evals=40)
+
+
+def test_a_larger_budget_counts_from_the_round_of_the_last_trial():
+    first, second = asked(*ORDERINGS[:3], round=0), asked(ORDERINGS[3], first=3, round=1)
+    larger = {"type": "resume", "time": 200.0, "evals": 30}
+    assert replayed(first, second, larger).extension.round == 1
+    assert replayed(first, second, larger | {"evals": 20}).extension.round == replayed().extension.round
+
+
+def test_a_budget_may_be_left_or_raised_and_not_lowered():
+    run = replayed()
+    assert run.extended(None) == run.extended(20) == run.settings
+    assert run.extended(30) == dataclasses.replace(QUICK, evals=30)
+    with pytest.raises(InputError, match=r"^evals is 19, but the run in run was given 20: give no fewer$"):
+        run.extended(19)
 
 
 def test_time_counts_for_choosing_and_for_waiting_and_not_between_a_runs_end_and_its_resume():
@@ -140,6 +157,12 @@ def test_the_key_and_the_prior_mean_of_the_objective_are_the_optimizers():
     run = Run.replayed(Path("run"), [header()], key, prior_mean)
     assert run.optimizer.key(np.array(ORDERINGS[3])) == 3
     assert run.optimizer.proxy is prior_mean
+    assert Run.load(FIRST_VERSION, prior_mean).optimizer.proxy is prior_mean
+
+
+def test_the_models_of_a_run_are_on_the_device_of_its_settings():
+    assert Run.replayed(Path("run"), [header(device="auto")]).optimizer.device == "auto"
+    assert replayed().optimizer.device == "cpu"
 
 
 def test_a_noisy_objective_makes_a_noisy_optimizer():
@@ -224,6 +247,7 @@ def test_a_run_that_goes_on_is_in_the_state_that_its_journal_describes_after_eve
     settings = Settings(n_items=6, evals=14, batch_size=3, n_init=6, method=method, mode=mode, reevaluations=7)
     run = Compared.start(tmp_path / "run", settings, OBJECTIVE, start=[[5, 4, 3, 2, 1, 0]])
     assert state(run) == state(Run.load(run.folder))
+    assert (run.records, len(Run.load(run.folder).records)) == ([], 1)
     go_on(run, 9)
     run.journal.close()
     run = Compared.resume(tmp_path / "run", 16)
@@ -289,6 +313,7 @@ def test_what_cannot_be_drawn_yet_is_refused(tmp_path):
 def test_a_run_tells_why_it_ended_until_it_is_resumed(tmp_path):
     run = started(tmp_path, QUICK)
     reason = work(run)
+    assert run.end_reason == ""
     run.end(reason)
     assert law_ray.load(tmp_path).end_reason == reason == "all evaluations were made"
     assert "all evaluations were made" in repr(law_ray.load(tmp_path))
@@ -309,13 +334,18 @@ WRONG = {
     "no number": [asked(*ORDERINGS), told(0, math.nan)],
 }
 """What a journal without checksums may hold after its first line."""
+SAID = {
+    "asked twice": r"its trials have the numbers \[0, 1, 2, 3\], but 4 comes next",
+    "of a newer version": "there is no record of type 'thought': a newer law_ray wrote it, so upgrade law_ray",
+}
+"""What is said of it, where it does not come from a record that misses something."""
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_records_that_make_no_run_are_refused_by_their_line(tmp_path, what):
     lines = [json.dumps(record) + "\n" for record in [header(), *WRONG[what]]]
     (tmp_path / "journal.jsonl").write_text("".join(lines))
-    with pytest.raises(InputError, match=rf"^{tmp_path}/journal\.jsonl, line [234]: ."):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/journal\.jsonl, line [234]: {SAID.get(what, '.+')}$"):
         law_ray.load(tmp_path)
 
 
@@ -324,6 +354,28 @@ def test_a_first_line_that_makes_no_run_is_refused_by_its_line(tmp_path, setting
     (tmp_path / "journal.jsonl").write_text(json.dumps(header(**settings)) + "\n")
     with pytest.raises(InputError, match=r"journal\.jsonl, line 1: ."):
         law_ray.load(tmp_path)
+
+
+NO_TEXT = "the name or the folder of the objective is no text"
+NO_SOURCE = "the source of the objective is neither null nor a name with options"
+
+
+@pytest.mark.parametrize(
+    ("missing", "objective", "said"),
+    [
+        (["settings", "packages"], OBJECTIVE, "it lacks packages, settings"),
+        ([], {"name": "f", "source": None}, "it lacks fingerprint, folder"),
+        (["python"], {"name": "f", "source": None, "folder": "."}, "it lacks fingerprint, python"),
+        ([], OBJECTIVE | {"name": 1}, NO_TEXT),
+        ([], OBJECTIVE | {"folder": None}, NO_TEXT),
+        ([], OBJECTIVE | {"source": {"name": 1, "options": {}}}, NO_SOURCE),
+        ([], OBJECTIVE | {"source": {"name": "f", "options": []}}, NO_SOURCE),
+    ],
+)
+def test_a_first_line_without_what_others_rely_on_is_refused_with_the_reason(missing, objective, said):
+    first = {key: value for key, value in header().items() if key not in missing} | {"objective": objective}
+    with pytest.raises(InputError, match=f"^run/journal.jsonl, line 1: {said}$"):
+        Run.replayed(Path("run"), [first])
 
 
 def test_a_clock_that_goes_backwards_changes_no_value_and_the_run_goes_on(tmp_path, monkeypatch):
@@ -359,6 +411,12 @@ def test_a_noisy_run_is_complete_when_the_winner_is_clear_or_the_repeats_are_use
     clear = [asked(*ORDERINGS), *(told(i, 100.0 * i, standard_error=1.0) for i in range(4))]
     assert not replayed(*close, end).is_complete(4)
     assert replayed(*clear, end).is_complete(4)
+    clear_from_above = [
+        asked(*ORDERINGS),
+        *(told(i, (0.0, 0.01, 0.02, 100.0)[i], standard_error=1.0) for i in range(4)),
+    ]
+    assert Run.replayed(Path("run"), [header(maximize=True), *clear_from_above, end]).is_complete(4)
+    assert not replayed(*clear_from_above, end).is_complete(4)
     repeat = {"type": "ask again", "time": 104.0, "repeats": [[0, 1]]}
     assert not replayed(*clear, repeat, end).is_complete(4)
     for left, complete in ((0, True), (1, False)):
