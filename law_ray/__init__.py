@@ -12,9 +12,10 @@ from law_ray.errors import InputError, RunError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from law_ray.driver.api import Result, minimize, resume
+    from law_ray.driver.api import minimize, resume
     from law_ray.methods.registry import METHODS, Method
     from law_ray.optimizer import Optimizer, Trial
+    from law_ray.result import Result
     from law_ray.runs.run import Run
     from law_ray.space.constraints import Constraints
 
@@ -42,7 +43,7 @@ _HOMES = {
     "Optimizer": "law_ray.optimizer",
     "Trial": "law_ray.optimizer",
     "Run": "law_ray.runs.run",
-    "Result": "law_ray.driver.api",
+    "Result": "law_ray.result",
     "minimize": "law_ray.driver.api",
     "resume": "law_ray.driver.api",
 }

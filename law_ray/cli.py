@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,6 +17,7 @@ import law_ray
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.methods.registry import METHODS
 from law_ray.parameters import FOLDER, GroupedCommand, settings_options
+from law_ray.result import Result, concluded
 from law_ray.runs import backup as backups
 from law_ray.runs.objective import BlackBox, known_objectives, say_what_runs
 from law_ray.runs.reevaluation import Reevaluated
@@ -24,9 +25,6 @@ from law_ray.runs.run import Run
 from law_ray.runs.summary import about_winner
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
 from law_ray.utils.showing import shell_word
-
-if TYPE_CHECKING:
-    from law_ray.driver.api import Result
 
 OLD_SPELLINGS = {
     "init": "n-init",
@@ -136,13 +134,13 @@ def run(
 @_output_options
 def attach(name: str, address: str, quiet: bool, verbose: int, as_json: bool) -> None:
     """Follow the run NAME that was started with --detach, and print its answer."""
-    from law_ray.driver import api, detached
+    from law_ray.driver import detached
 
     with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
         spec, reason = detached.attach(name, address, not quiet)
         found = Run.load(spec.folder)
         black_box = BlackBox.from_record(found.objective)
-        result = api.concluded(found, black_box, spec.settings.backup, reason)
+        result = concluded(found, black_box, spec.settings.backup, reason)
         tell(_with_page(result, black_box))
         _check_backup(result)
 
@@ -236,7 +234,7 @@ def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:
         yield drawn
 
 
-def _with_page(result: "Result", black_box: BlackBox) -> dict[str, Any]:
+def _with_page(result: Result, black_box: BlackBox) -> dict[str, Any]:
     """Return the answer, after the page of the run has been written."""
     from law_ray.runs.report import page
 
@@ -266,7 +264,7 @@ def _key_value(option: str) -> tuple[str, str]:
     return key, value
 
 
-def _check_backup(result: "Result") -> None:
+def _check_backup(result: Result) -> None:
     if result.backup_error:
         raise RunError(f"the run ended, but its backup is behind: {result.backup_error}")
 
@@ -296,7 +294,7 @@ def _logging(verbose: int) -> Iterator[None]:
         logger.propagate = before[1]
 
 
-def _answer(result: "Result", finished: Run, objective: BlackBox) -> dict[str, Any]:
+def _answer(result: Result, finished: Run, objective: BlackBox) -> dict[str, Any]:
     """Return all that a run found, ready for JSON. Times are in seconds; rounds do not count the initial design."""
     found = {
         "objective": finished.objective["name"],

@@ -7,9 +7,9 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 from ray.exceptions import RayError
@@ -24,20 +24,15 @@ from law_ray.driver.serialization import dumps
 from law_ray.errors import InputError, Interrupted, RunError
 from law_ray.methods.registry import METHODS
 from law_ray.optimizer import Optimizer
+from law_ray.result import Result, concluded
 from law_ray.runs import backup as backups
 from law_ray.runs import journal
-from law_ray.runs.active import folder_for, note_traceback
+from law_ray.runs.active import folder_for
 from law_ray.runs.objective import BlackBox, say_what_runs
-from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
-from law_ray.runs.summary import about_best, counted
-from law_ray.trial import Trial
-from law_ray.utils.showing import Facts, as_html, as_text, shell_word
+from law_ray.utils.showing import shell_word
 from law_ray.utils.threads import available_cpus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 log = logging.getLogger(__name__)
 
@@ -47,53 +42,6 @@ MANY_ITEMS = 200
 """Beyond so many items, fitting a model and searching it take minutes (`docs/explanation/limits.md`)."""
 HANDOVER = 5.0
 """Seconds that a resume waits for a process that was killed to let go of the run folder (heuristic)."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run found."""
-
-    best: Trial
-    history: "pd.DataFrame"
-    """as `Optimizer.history`; that of `law_ray.load(out)` also says who made each evaluation, and what repeats gave"""
-    out: Path
-    """the run folder"""
-    evaluations: int
-    """trials that were told or failed"""
-    rounds: int
-    """rounds after the initial design"""
-    seconds_asking: float
-    seconds_evaluating: float
-    stop_reason: str
-    files: tuple[Path, ...]
-    """that the objective wrote about the best ordering, into the run folder"""
-    reevaluated: Reevaluated | None = None
-    """what is known of the best after repeated evaluations, where values are noisy"""
-    backup_error: str = ""
-    """why the backup, if there is one, lacks something"""
-    item_names: tuple[str, ...] | None = None
-    """(n_items,) names of the items, if the objective has them"""
-
-    def __repr__(self) -> str:
-        return as_text("Result", self._facts())
-
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return as_html("Result", self._facts())
-
-    def _facts(self) -> Facts:
-        counts = {
-            "failed": int((self.history["state"] == "failed").sum()),
-            "repeated": 0 if self.reevaluated is None else self.reevaluated.repeats,
-        }
-        return [
-            *about_best(self.best, self.reevaluated, self.item_names),
-            ("evaluations", counted(str(self.evaluations), counts)),
-            ("rounds", str(self.rounds)),
-            ("stopped", self.stop_reason),
-            ("folder", str(self.out)),
-            *([("backup", f"incomplete: {self.backup_error}")] if self.backup_error else []),
-        ]
 
 
 def minimize(
@@ -343,16 +291,6 @@ def _follow(
     return concluded(Run.load(folder), objective, settings.backup, reason)
 
 
-def concluded(run: Run, objective: BlackBox, backup: str | None, reason: str) -> Result:
-    """Return the result of a run that ended for a reason, and bring its backup up to date."""
-    result = result_of(run, objective, reason)
-    if backup is not None:
-        with backups.Backup(run.folder, backup) as copy:
-            pass  # what the driver could not copy, and the files written since
-        result = replace(result, backup_error=copy.error)
-    return result
-
-
 def _interrupted(folder: Path) -> Interrupted:
     """Return what says to the user who interrupted how the run goes on."""
     if not (folder / journal.NAME).exists():
@@ -362,31 +300,3 @@ def _interrupted(folder: Path) -> Interrupted:
     by_name = first["objective"]["source"] is not None
     how = f"`law-ray resume {shell_word(folder)}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
     return Interrupted(f"interrupted: every finished evaluation is kept, {how} continues")
-
-
-def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
-    """Return the result of a run that ended for a reason, after the objective has written its files."""
-    done = run.ended
-    if not done:
-        raise RunError(f"no evaluation ended before {reason}: resume {run.folder}")
-    if all(trial.state == "failed" for trial in done):
-        error = RunError(
-            f"no evaluation succeeded before {reason}: correct the objective, then resume {run.folder} with more "
-            "evals, since failed ones count; or begin a new run if another setting is wrong"
-        )
-        note_traceback(error, run.folder, {trial.id for trial in done})
-        raise error
-    best = run.best
-    return Result(
-        best,
-        run.optimizer.history,
-        run.folder,
-        len(done),
-        max(trial.round for trial in done),
-        run.seconds_asking,
-        run.seconds_evaluating,
-        reason,
-        objective.write(best, run.folder, run.evaluated),
-        run.winner,
-        item_names=None if objective.item_names is None else tuple(map(str, objective.item_names)),
-    )

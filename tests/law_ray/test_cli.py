@@ -26,8 +26,8 @@ import ray
 
 import law_ray
 from law_ray.cli import OLD_SPELLINGS, _answer, _die, _text, cli, main
-from law_ray.driver.api import result_of
 from law_ray.methods.registry import METHODS
+from law_ray.result import result_of
 from law_ray.runs import backup
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome

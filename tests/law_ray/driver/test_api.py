@@ -13,10 +13,9 @@ from law_ray.errors import InputError, RunError
 from law_ray.optimizer import Optimizer
 from law_ray.runs import journal
 from law_ray.runs.active import ActiveRun
-from law_ray.runs.evaluation import Outcome, evaluate
+from law_ray.runs.evaluation import evaluate
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.run import Run
-from law_ray.runs.settings import Settings
 from law_ray.utils import algebra
 from law_ray.utils.seeding import generator
 from objectives import load
@@ -277,19 +276,6 @@ def test_a_broken_objective_ends_the_run_and_says_why(tmp_path):
 
     with pytest.raises(RunError, match="no licence"):
         minimize(broken, tmp_path)
-
-
-def test_a_run_without_a_success_has_no_result(tmp_path):
-    run = working.started(tmp_path / "run", Settings(n_items=7, evals=10, n_init=10))
-    run.ask(10)
-    with pytest.raises(RunError, match="no evaluation ended before the time was up: resume"):
-        api.result_of(Run.load(tmp_path / "run"), BlackBox(other), "the time was up")
-    for trial in run.pending:
-        run.enter(trial.id, Outcome(reason="no licence"))
-    with pytest.raises(
-        RunError, match="no evaluation succeeded before the time was up: correct the objective, then resume"
-    ):
-        api.result_of(Run.load(tmp_path / "run"), BlackBox(other), "the time was up")
 
 
 @pytest.mark.slow

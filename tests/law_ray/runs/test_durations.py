@@ -43,6 +43,13 @@ def test_times_that_do_not_depend_on_the_ordering_are_expected_to_be_the_mean_of
     np.testing.assert_allclose(expected, np.exp(logs[:200].mean() + logs[:200].var() / 2), rtol=0.35)
 
 
+def test_repeats_of_one_ordering_are_expected_to_take_the_mean_of_what_it_took():
+    rng = np.random.default_rng(1)
+    X, logs = np.repeat(sample(10, 10, rng), 30, axis=0), rng.normal(3.0, 1.5, 300)
+    expected = Durations(0).expected(trials(X, np.exp(logs)), X[::30])
+    np.testing.assert_allclose(expected, np.exp(logs.mean() + logs.var() / 2), rtol=0.35)
+
+
 @pytest.mark.parametrize(
     "seconds",
     [

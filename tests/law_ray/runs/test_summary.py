@@ -3,7 +3,7 @@
 import dataclasses
 
 import law_ray
-from law_ray.driver.api import result_of
+from law_ray.result import result_of
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
