@@ -55,6 +55,14 @@ def test_packing_and_unpacking_are_inverse():
     assert h == type(h).from_record(h.to_record())  # a resumed run goes on from the same numbers
 
 
+def test_the_variances_of_the_items_parts_are_those_of_the_parameters():
+    density = WeightedPrecedenceEvidence(*data())
+    given = parameters(density)
+    h = density.unpack(given)
+    expected = np.exp(given[0] + given[density.shares]) / 6
+    np.testing.assert_allclose(h.weight * np.array(h.item_shares), expected, rtol=1e-6)
+
+
 def test_the_weights_of_each_item_are_bounded():
     density = WeightedPrecedenceEvidence(*data())
     given = parameters(density)
@@ -131,6 +139,39 @@ def test_standard_errors_are_noise():
     truth = truth.standardize.inverse(truth.predict(X_new)[0])
     without, with_errors = (np.mean((each - truth) ** 2) for each in predicted)
     assert with_errors < 0.5 * without
+
+
+def test_repeats_whose_values_differ_are_noise():
+    X = np.repeat(sample(11, 8, np.random.default_rng(0)), 10, axis=0)
+    h = fit_weighted_precedence.fit(X, np.random.default_rng(1).normal(size=80))
+    assert h.noise > 0.7
+    assert h.weight < 0.5
+
+
+@pytest.mark.parametrize(
+    ("n", "n_items", "fresh", "warm"),
+    [(50, 12, 40, 20), (500, 45, 29, 20), (500, 60, 16, 16)],  # 6e10 / (4 n^2 n_items^2) at most
+)
+def test_a_fit_starts_at_the_one_before_and_takes_as_many_steps_as_time_allows(monkeypatch, n, n_items, fresh, warm):
+    asked = []
+
+    def maximised(density, n, bounds, starts):
+        asked.append((density, n, bounds, *starts[0]))
+        return starts[0][0] + 0.1
+
+    monkeypatch.setattr(fit_weighted_precedence, "maximised", maximised)
+    X, errors = sample(n_items, n, np.random.default_rng(0)), np.linspace(0, 1, n)
+    y = X[:, 0] + 0.1 * errors
+    first = fit_weighted_precedence.fit(X, y, None, errors)
+    fit_weighted_precedence.fit(X, y, first)
+    density, n_given, bounds, start, steps = asked[0]
+    assert (n_given, steps, asked[1][4]) == (n, fresh, warm)
+    np.testing.assert_allclose(np.exp(start[:3]), [1.0, 0.001, 1.0 / n_items])
+    assert not start[3:].any()
+    np.testing.assert_allclose(density._known_noise, (errors / y.std()) ** 2)
+    np.testing.assert_array_equal(asked[1][3], asked[1][0].pack(first))
+    assert bounds is density.bounds
+    assert np.isfinite(bounds).all()
 
 
 def test_of_many_values_a_part_is_fitted_with_the_best(monkeypatch):
