@@ -232,3 +232,103 @@ def test_what_is_prepared_draws_nothing_more():
     assert drawn != untouched
     assert rest() == selection.fit(X, y, np.random.default_rng(0))
     assert rng.bit_generator.state == drawn
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """The arguments of the three fits, which return hyperparameters of 15 items at once."""
+    found = {}
+    rng = np.random.default_rng(0)
+    additive, tour, weighted = both((0.0, 0.0)).additive, some_tour(rng, 15), some_weighted(rng)
+    for kernel, own in ((fit_additive, additive), (fit_tour, tour)):
+        prepared = lambda *given, kernel=kernel, own=own: found.update({kernel: given}) or (lambda: own)  # noqa: E731
+        monkeypatch.setattr(kernel, "prepared", prepared)
+    fit = lambda *given: found.update({fit_weighted_precedence: given}) or weighted  # noqa: E731
+    monkeypatch.setattr(fit_weighted_precedence, "fit", fit)
+    monkeypatch.setattr(selection, "_share_of_order", lambda additive: 1.0)
+    return found
+
+
+def test_each_fit_gets_the_standard_errors_of_its_values(fits):
+    rng = np.random.default_rng(0)
+    X, y, errors, rows = sample(15, 30, rng), rng.normal(size=30), np.arange(30.0), np.arange(0, 30, 3)
+    selection.prepared(X, y, rng, None, errors, rows, None)()
+    assert len(fits) == 3
+    for X_given, y_given, *_, given in fits.values():
+        np.testing.assert_array_equal(X_given, X[rows])
+        np.testing.assert_array_equal(y_given, y[rows])
+        np.testing.assert_array_equal(given, errors[rows])
+
+
+def test_recent_errors_are_those_of_processes_that_know_the_standard_errors():
+    rng = np.random.default_rng(0)
+    X, y = problem("tour", 40)
+    first = fitted(X, y, [30])
+    errors = np.where(np.arange(40) % 2, 10.0 * y.std(), 0.0)
+    without, known = (selection.fit(X, y, rng, first, given).prediction_errors for given in (None, errors))
+    assert known == pytest.approx(
+        selection.remembered((0.0, 0.0), selection.latest_errors(X, y, first, errors, np.arange(40))[:2])
+    )
+    assert known != pytest.approx(without)
+
+
+@pytest.mark.parametrize(("n_items", "is_fitted"), [(10, False), (11, True), (100, True), (101, False)])
+def test_the_weighted_precedence_kernel_is_fitted_for_11_to_100_items(fits, n_items, is_fitted):
+    rng = np.random.default_rng(0)
+    h = selection.fit(sample(n_items, 5, rng), rng.normal(size=5), rng)
+    assert (h.weighted is not None) == (fit_weighted_precedence in fits) == is_fitted
+
+
+@pytest.mark.parametrize(("weighted_errors", "is_fitted"), [((1.9, 0.1), True), ((1.0, 1.0), False)])
+def test_the_weighted_precedence_kernel_is_fitted_while_it_leads_whatever_the_additive_kernel_says(
+    fits, monkeypatch, weighted_errors, is_fitted
+):
+    monkeypatch.setattr(selection, "_share_of_order", lambda additive: 0.0)
+    rng = np.random.default_rng(0)
+    X, y = sample(15, 30, rng), rng.normal(size=30)
+    earlier = dataclasses.replace(both((1.0, 1.0)), weighted=some_weighted(rng), weighted_errors=weighted_errors)
+    h = selection.prepared(X, y, rng, earlier, None, np.arange(30), None)()
+    assert (h.weighted is not None) == is_fitted
+
+
+def test_the_share_of_order_is_that_of_positions_and_precedences_in_the_variance():
+    rng = np.random.default_rng(0)
+    X = sample(12, 80, rng)
+    additive = fit_additive.fit(X, X[:, 0] + 0.5 * (X[:, 1] == X[:, 2] + 1), rng)
+    assert 0.0 <= selection._share_of_order(additive) <= 1.0
+    own = [name for name in additive.components if name in ("position", "precedence")]
+    assert own
+    only = dataclasses.replace(additive, components={name: additive.components[name] for name in own})
+    assert selection._share_of_order(only) == pytest.approx(1.0)
+    assert selection._share_of_order(additive) * additive.signal_variance == pytest.approx(only.signal_variance)
+
+
+def test_where_nothing_is_fitted_again_the_errors_of_all_three_kernels_are_brought_up_to_date(monkeypatch):
+    monkeypatch.setattr(selection, "is_due", lambda *arguments: False)
+    rng = np.random.default_rng(0)
+    earlier = dataclasses.replace(both((0.5, 1.5)), weighted=some_weighted(rng))
+    n = earlier.n + MEMORY_OF
+    h = selection.prepared(sample(15, n, rng), rng.normal(size=n), rng, earlier, None, np.arange(n), (1.0, 2.0, 3.0))()
+    assert h.prediction_errors == pytest.approx(MEMORY * np.array([0.5, 1.5]) + (1 - MEMORY) * np.array([2 / 3, 4 / 3]))
+    assert h.weighted_errors == pytest.approx(MEMORY * np.ones(2) + (1 - MEMORY) * np.array([0.5, 1.5]))
+    assert (h.n, h.weighted) == (n, earlier.weighted)
+
+
+def test_the_deviation_that_counts_is_that_of_the_values_of_the_process():
+    earlier = dataclasses.replace(both((1.0, 1.0)), n=20, n_fitted=20, deviation=1.0)
+    y = np.resize([1.0, -1.0], 21)
+    y[20] = 100.0
+    assert not selection.is_due(y, np.arange(20), earlier)
+    assert selection.is_due(y, np.arange(21), earlier)
+
+
+def test_two_values_are_enough_to_predict_from_and_one_is_not():
+    X, y = problem("tour", 10)
+    first = fitted(X, y, [8])
+    of_two, of_one = (dataclasses.replace(first, n=n) for n in (2, 1))
+    assert selection.latest_errors(X, y, of_one, None, np.arange(10)) is None
+    expected = []
+    for model in first.models:
+        process = GaussianProcess(X[:2], y[:2], model)
+        expected.append(selection.mean_square(process.predict(X[2:])[0] - process.standardize(y[2:])))
+    assert selection.latest_errors(X, y, of_two, None, np.arange(10)) == pytest.approx(expected)
