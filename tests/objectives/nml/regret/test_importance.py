@@ -13,6 +13,7 @@ from law_ray.errors import InputError
 from objectives.nml.graphs.equivalence import walk
 from objectives.nml.regret import importance
 from objectives.nml.regret.importance import BatchResult, Plan, combine, exact, plan, run
+from objectives.nml.regret.particles import bytes_per_particle, workspace_bytes
 from objectives.nml.scores.multinomial import multinomial_regret, multinomial_regrets
 from tests.oracles.graphs import dag_of, dags, random_dag, regret_by_sum
 
@@ -264,5 +265,35 @@ def test_where_a_pilot_would_take_too_long_all_parts_get_the_same_particles(monk
 
 def test_what_is_out_of_reach_says_so_by_its_type() -> None:
     dense = np.triu(np.ones((20, 20), dtype=bool), 1)
-    with pytest.raises(importance.OutOfReachError, match="GB"):
+    with pytest.raises(importance.OutOfReachError, match=r"^the regret would take [1-9][0-9]{0,5} GB") as refused:
         plan(dense, [3] * 20, 3_000_000)
+    assert str(refused.value).startswith(f"{refused.value.reason}: ")
+    with pytest.raises(
+        importance.OutOfReachError, match=r"^the regret would take about [1-9][0-9]{1,5} minutes"
+    ) as slow:
+        plan(dense, [3] * 20, 10_000, n_samples=10_000_000)
+    minutes = int(slow.value.reason.split()[-2])
+    with pytest.raises(importance.OutOfReachError) as slower:
+        plan(dense, [3] * 20, 10_000, n_samples=20_000_000)
+    assert int(slower.value.reason.split()[-2]) == pytest.approx(2 * minutes, abs=1)
+
+
+def test_what_is_refused_is_told_in_gigabytes_and_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
+    n_bytes = 64 * bytes_per_particle(part.schedule) + workspace_bytes(part.schedule, 50)
+    monkeypatch.setattr(importance, "_MAX_BYTES", n_bytes)
+    importance._refuse_hopeless([part], [64], 50)
+    monkeypatch.setattr(importance, "_MAX_BYTES", n_bytes - 1)
+    with pytest.raises(importance.OutOfReachError, match=r"^the regret would take 0 GB: use fewer rows"):
+        importance._refuse_hopeless([part], [64], 50)
+    monkeypatch.setattr(importance, "_MAX_BYTES", 1e9)
+    monkeypatch.setattr(importance, "_MAX_SECONDS", 1e4)
+    with pytest.raises(importance.OutOfReachError, match=r"^the regret would take about 600 minutes"):
+        importance._refuse_hopeless([part._replace(seconds=300.0)], [120], 50)
+
+
+def test_batches_of_particles_that_need_much_memory_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
+    monkeypatch.setattr(importance, "_BATCH_BYTES", int(100.5 * bytes_per_particle(part.schedule)))
+    assert importance._batch_size(part) == 100
+    assert isinstance(importance._batch_size(part), int)
