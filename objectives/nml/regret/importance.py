@@ -146,11 +146,10 @@ def combine(plan: Plan, results: Iterable[BatchResult]) -> RegretEstimate:
         shares = np.array([size for size, _ in mine]) * np.exp(log_estimates - top)
         value += top + math.log(shares.sum() / sum(size for size, _ in mine))
         variance += float((shares / shares.sum()) ** 2 @ np.array([result.variance for _, result in mine]))
-    n_particles = min(
-        (sum(size for owner, size in plan.batches if owner == i) for i in range(len(plan.parts))), default=0
-    )
-    effective = 1 / (variance + 1 / n_particles) if plan.parts else math.inf
-    return RegretEstimate(value, math.sqrt(variance), effective)
+    if not plan.parts:
+        return RegretEstimate(value, 0.0, math.inf)
+    n_particles = min(sum(size for owner, size in plan.batches if owner == i) for i in range(len(plan.parts)))
+    return RegretEstimate(value, math.sqrt(variance), 1 / (variance + 1 / n_particles))
 
 
 def exact(dag: BoolArray, cardinalities: Sequence[int] | IntArray, n_rows: int) -> RegretEstimate:
