@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from law_ray.errors import InputError
 from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.data import bif, exports
@@ -30,7 +31,7 @@ class Answers(ABC):
     item_names: tuple[str, ...]
     max_parents: int | None
     _score: DecomposableScore
-    _certain: tuple[Any, FloatArray] | None
+    _edge_cache: tuple[Any, FloatArray] | None
 
     @abstractmethod
     def dag(self, permutation: IntArray) -> BoolArray:
@@ -89,7 +90,7 @@ class Answers(ABC):
         """
         orderings, totals = (permutation[None], np.zeros(1)) if evaluated is None else evaluated
         asked = (permutation.tobytes(), orderings.tobytes(), totals.tobytes())
-        if self._certain is None or self._certain[0] != asked:
+        if self._edge_cache is None or self._edge_cache[0] != asked:
             near = np.flatnonzero(totals <= np.nanmin(totals) + confidence.WITHIN)
             classes: dict[bytes, tuple[BoolArray, float]] = {}
             for i in near[np.argsort(totals[near], kind="stable")].tolist():
@@ -105,8 +106,8 @@ class Answers(ABC):
                 known.required,
                 self.max_parents,
             )
-            self._certain = asked, found
-        return self._certain[1]
+            self._edge_cache = asked, found
+        return self._edge_cache[1]
 
     def write(self, permutation: IntArray, folder: str | Path, evaluated: Evaluated | None = None) -> list[Path]:
         """Write the network of an ordering to `folder`, which is made if need be, and return the paths.
@@ -133,5 +134,12 @@ class Answers(ABC):
         return exports.to_networkx(self.item_names, edges)
 
     def to_pgmpy(self, permutation: IntArray) -> Any:
-        """Return the network of an ordering as a `pgmpy.models.DiscreteBayesianNetwork`, fitted to the table."""
-        return bif.fitted(self.table, self.dag(permutation), self.table.names, self.table.states)
+        """Return the network of an ordering as a `pgmpy.models.DiscreteBayesianNetwork`, fitted to the table.
+
+        Raises:
+            InputError: it has more than `objectives.nml.data.bif.MAX_CELLS` probabilities.
+        """
+        dag = self.dag(permutation)
+        if (n_cells := bif.cells(self.table, dag)) > bif.MAX_CELLS:
+            raise InputError(f"the network has {n_cells:,} conditional probabilities: use to_networkx, or max_parents")
+        return bif.fitted(self.table, dag, self.table.names, self.table.states)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from law_ray.errors import InputError
 from law_ray.typing import BoolArray
-from objectives.nml.data.row_order import RowOrder
+from objectives.nml.data.row_order import RowOrder, check_rows
 from objectives.nml.data.tables import Table, read_table
 from objectives.nml.scores import decomposable
 
@@ -19,19 +19,29 @@ SCORES = ("nml", "nml-uniform", *decomposable.SCORES)
 EdgesFrom = Literal["score", "skeleton"]
 
 
+class Options(NamedTuple):
+    """The options of `NML` that are numbers, or None where they are not given."""
+
+    max_parents: int | None
+    n_samples: int | None
+    target_se: float | None
+
+
 def read(data: "Table | pd.DataFrame | str | Path", how: Mapping[str, Any], rows: RowOrder) -> Table:
     """Return the data as a table, read by the options `how` of `read_table`; `rows` says what its order means."""
     if not isinstance(data, Table):
         return read_table(data, rows=rows, **how)
-    if rows not in get_args(RowOrder):
-        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
+    check_rows(rows)
     if how:
         raise InputError(f"{data.name} is a table of discrete columns already: leave {', '.join(how)} out")
     return data
 
 
-def check(score: str, edges: str, max_parents: int | None, n_samples: int | None, target_se: float | None) -> None:
-    """Refuse options that are unknown, out of range or do not go together."""
+def checked(score: str, edges: str, max_parents: int | None, n_samples: int | None, target_se: float | None) -> Options:
+    """Return the numbers, and refuse options that are unknown, out of range or do not go together.
+
+    2, 2.0 and NumPy's 2 are the same number, so that they give the objective the same fingerprint.
+    """
     if score not in SCORES:
         raise InputError(f"score={score!r} is unknown: choose {', '.join(SCORES)}")
     if edges not in get_args(EdgesFrom):
@@ -51,6 +61,11 @@ def check(score: str, edges: str, max_parents: int | None, n_samples: int | None
         raise InputError(f"target_se={target_se} belongs to score='nml': leave it out for {score!r}")
     if score in decomposable.SCORES and n_samples is not None:
         raise InputError(f"n_samples={n_samples} has no use for {score!r}, which is exact: leave it out")
+    return Options(
+        None if max_parents is None else int(max_parents),
+        None if n_samples is None else int(n_samples),
+        None if target_se is None else float(target_se),
+    )
 
 
 def _is_whole(value: Any, least: int) -> bool:

@@ -61,9 +61,9 @@ def fitted(table: Table, dag: BoolArray, names: Sequence[str], states: Sequence[
 def write(table: Table, dag: BoolArray, path: Path) -> None:
     """Write a fitted network (`fitted`) as BIF.
 
-    BIF has no quoting. So in the names of columns every character but letters, digits and underscores becomes "_"; in
-    those of states points and the signs < > = + - remain too. Where two would then be equal, a number is appended, but
-    not to one that needed no change; column names are compared without case, as readers do.
+    BIF has no quoting. So in the names of columns every character but unaccented Latin letters, digits and underscores
+    becomes "_"; in those of states dots and the signs < > = + - remain too. Where two would then be equal, a number is
+    appended, but not to one that needed no change; column names are compared without case, as readers do.
     """
     from pgmpy.readwrite import BIFWriter
 

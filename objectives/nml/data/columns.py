@@ -50,13 +50,18 @@ def all_bad(table: str, bad: Sequence[ColumnError]) -> InputError:
     for each in bad:
         by_problem.setdefault(each.problem, []).append(each)
     problems = "; ".join(_together(columns) for columns in by_problem.values())
-    binned = ",".join(f"{quote(each.column)}=5" for each in bad if "bins" in each.options)
+    binned = [each.column for each in bad if "bins" in each.options]
     dropped = ",".join(quote(each.column) for each in bad if "drop" in each.options)
     options = ["missing='drop'"] * any("missing" in each.options for each in bad)
-    options += [f"bins={binned!r}"] * bool(binned)
+    options += [_five_bins(*binned)] * bool(binned)
     options += [f"drop={dropped!r}"] * bool(dropped)
     remedy = f": mend them with {' and '.join(options)}, for example" if options else ""
     return InputError(f"{len(bad)} columns of {table} cannot be used: {problems}{remedy}")
+
+
+def _five_bins(*names: str) -> str:
+    """Return the option that divides columns into five bins each, as an example."""
+    return f"bins={','.join(f'{quote(name)}=5' for name in names)!r}"
 
 
 def _together(columns: Sequence[ColumnError]) -> str:
@@ -68,23 +73,23 @@ def _together(columns: Sequence[ColumnError]) -> str:
     return f"{', '.join(repr(each.column) for each in columns)} {verb} {rest}{remedy}"
 
 
-def thinly_filled(table: str, columns: Mapping[str, Sequence[str]], n_rows: int) -> str:
+def thinly_filled(table: str, states: Mapping[str, Sequence[str]], columns: "Mapping[str, pd.Series[Any]]") -> str:
     """Return a line about the columns that have more than 20 states and fewer than 10 rows for each; empty if none.
 
     A score like NML charges a family for every state, so such a column has edges only where they explain very much.
 
     Args:
         table: The name of the table.
-        columns: The states by column, of those columns whose states the user did not choose.
-        n_rows: The number of rows.
+        states: The states by column, of those columns whose states the user did not choose.
+        columns: The values (rows,) of these columns, and of others.
     """
-    thin = {name: states for name, states in columns.items() if len(states) > max(_SOME_STATES, n_rows // _FEW_ROWS)}
+    thin = {name: own for name, own in states.items() if len(own) > max(_SOME_STATES, len(columns[name]) // _FEW_ROWS)}
     if not thin:
         return ""
-    numbers = [name for name, states in thin.items() if all(state.lstrip("-").isdecimal() for state in states)]
-    remedies = [f"use bins={','.join(f'{quote(name)}=5' for name in numbers)!r}"] * bool(numbers)
+    numbers = [name for name in thin if numbers_of(columns[name]) is not None]
+    remedies = [f"use {_five_bins(*numbers)}"] * bool(numbers)
     remedies += ["group their values"] * (len(thin) > len(numbers))
-    counts = ", ".join(f"{name!r} with {len(states)} states" for name, states in thin.items())
+    counts = ", ".join(f"{name!r} with {len(own)} states" for name, own in thin.items())
     return (
         f"columns of {table} have fewer than {_FEW_ROWS} rows for each state: {counts}; the score charges for every "
         f"state, so they get few edges: {' and '.join(remedies)}"
@@ -123,10 +128,10 @@ def read_column(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tupl
         ColumnError: in one line that names the column, if it cannot be used as a discrete variable.
     """
     missing = column.isna().to_numpy()
+    if missing.all():
+        raise ColumnError(name, "has no value", "drop it", "drop")
     if rules.missing != "state" or not missing.any():
         states, codes = _read(name, column, rules)
-    elif missing.all():
-        raise ColumnError(name, "has no value", "drop it", "drop")
     else:
         states, some = _read(name, column[~missing], rules)
         states = states if STATE in states else (*states, STATE)
@@ -153,11 +158,11 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         kind, column = _numbers(column)
     missing = column.isna().to_numpy()
     if missing.any():
-        continuous = kind in _NUMBERS and not missing.all() and _numbers(column[~missing])[0] == "floating"
+        continuous = kind in _NUMBERS and _numbers(column[~missing])[0] == "floating"
         unbinned = continuous and not (name in rules.states or name in rules.bins or rules.continuous_bins)
         problem = f"has {missing.sum()} missing value(s), the first in row {column.index[missing.argmax()] + 1}"
         options = ["missing", "bins"] if unbinned else ["missing"]
-        more = f"; it is continuous, so bin it too, with bins='{name}=5' for example" if unbinned else ""
+        more = f"; it is continuous, so bin it too, with {_five_bins(name)} for example" if unbinned else ""
         raise ColumnError(name, problem, f"{REMEDY}, or drop the column{more}", *options)
     if kind not in ("string", "boolean", "integer", "floating", "categorical"):
         problem = f"holds {kind} values ({column.dtype})"
@@ -170,7 +175,7 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
     if n_bins is not None:
         return _bin(name, kind, column, n_bins)
     if continuous:
-        raise ColumnError(name, "is continuous", f"bin it, with bins={f'{name}=5'!r} for example", "bins")
+        raise ColumnError(name, "is continuous", f"bin it, with {_five_bins(name)} for example", "bins")
     if kind == "categorical":
         observed, codes = column.cat.categories, column.cat.codes.to_numpy()
     else:
@@ -184,7 +189,7 @@ def _read(name: str, column: "pd.Series[Any]", rules: Rules) -> tuple[tuple[str,
         raise ColumnError(name, "holds numbers with decimal commas", remedy)
     if kind != "categorical" and len(states) > max(_MANY_STATES, len(codes) // 2):
         integer = kind == "integer"
-        remedy = f"group its values, or bin it with bins='{name}=5'" if integer else "or group its values"
+        remedy = f"group its values, or bin it with {_five_bins(name)}" if integer else "or group its values"
         problem = f"has {len(states)} states in {len(codes)} rows"
         raise ColumnError(name, problem, f"drop it, {remedy}", "drop")
     return states, codes

@@ -55,9 +55,9 @@ def read_file(
     if kind in TEXT:
         encoding = _encoding(path, encoding)
     elif given := [name for name, value in (("sep", sep), ("encoding", encoding), ("decimal", decimal)) if value]:
-        raise InputError(f"{path} is no text file: leave {given[0]} out")
+        raise InputError(f"{path} is not a text file: leave {given[0]} out")
     if decimal not in (None, ".", ","):
-        raise InputError(f"decimal={decimal!r} is no decimal mark: give a point or a comma")
+        raise InputError(f"decimal={decimal!r} is not a decimal mark: give a point or a comma")
     try:
         if not encoding:
             return _read_parquet(path)

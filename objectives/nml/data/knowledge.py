@@ -114,6 +114,8 @@ def read_knowledge(
 def _edges(names: Sequence[str], option: str, edges: Edges | None) -> BoolArray:
     if isinstance(edges, str):
         edges = _split(edges, ",", "->")
+    if not isinstance(edges, Iterable | None):
+        raise InputError(f"{option}={edges!r} is not a list of edges: write a->b, c->d, or pass pairs in Python")
     matrix = np.zeros((len(names), len(names)), dtype=bool)
     for edge in edges if edges is not None else ():
         if isinstance(edge, str):
@@ -131,6 +133,8 @@ def _edges(names: Sequence[str], option: str, edges: Edges | None) -> BoolArray:
 def _tiers(names: Sequence[str], tiers: Tiers | None) -> NDArray[np.float64]:
     if isinstance(tiers, str):
         tiers = _split(tiers, "|", ",")
+    if not isinstance(tiers, Iterable | None):
+        raise InputError(f"tiers={tiers!r} is not a list of tiers: write a,b | c, or pass lists of names")
     numbers = np.full(len(names), np.nan)
     for number, tier in enumerate(tiers if tiers is not None else ()):
         if not isinstance(tier, list | tuple) or len(tier) == 0 or "" in tier:

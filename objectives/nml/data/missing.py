@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from law_ray.errors import InputError
+from objectives.nml.data.quoting import quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,8 +16,8 @@ STATE = "missing"
 TEXTS = ("NA", "N/A", "#N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?")
 """Texts that other programs write for a missing value.
 
-They are missing where the user says what to do with missing values. Else they are states like any other, since NA may
-stand for Namibia, and a warning names them.
+They are missing where the user says what to do with missing values. Else they are refused among numbers, and states
+like any other among texts, since NA may stand for Namibia, with a warning that names them.
 """
 REMEDY = "leave such rows out with missing=drop, or make missing a state of its own with missing=state"
 
@@ -64,9 +65,11 @@ def without_missing(columns: "Mapping[str, pd.Series[Any]]") -> "dict[str, pd.Se
     frame = pd.DataFrame({number: column.notna() for number, column in enumerate(columns.values())})
     complete = frame.all(axis=1).to_numpy()
     if not complete.any():
-        empty = [repr(name) for name, has_value in zip(columns, frame.any(), strict=True) if not has_value]
-        why = f"column {empty[0]} has no value" if empty else "every row has a missing value"
-        raise InputError(f"{why}, so missing=drop leaves no row: drop columns, or use missing=state")
+        empty = [name for name, has_value in zip(columns, frame.any(), strict=True) if not has_value]
+        if empty:
+            dropped = ",".join(map(quote, empty))
+            raise InputError(f"column {empty[0]!r} has no value, so missing=drop leaves no row: use drop={dropped!r}")
+        raise InputError("every row has a missing value: drop columns, or use missing=state in place of missing=drop")
     return dict(columns) if complete.all() else {name: column[complete] for name, column in columns.items()}
 
 

@@ -5,15 +5,15 @@ Learning a network takes each row for an independent draw from one distribution.
 they are shuffled, such rows cannot be recognised, and nothing here does.
 
 A table that is sorted by columns of its own is fine, one after the other, for these columns explain the order, a binned
-one by its numbers. So is one whose equal rows are all together, as where a table of frequencies was expanded. Others
-are compared within strata, the values of those columns. Two statistics have known moments if the rows are exchangeable.
-Neighbours: how often two rows one below the other have the same state (Mood 1940, "The distribution theory of runs");
-this finds short groups and time series. Drift: Pearson's chi-squared of the state and ten blocks of rows; this finds
-long groups.
+one by its numbers. So is one whose equal rows are all together, two or more of each on average, as where a table of
+frequencies was expanded. Others are compared within strata, the values of those columns. Two statistics have known
+moments if the rows are exchangeable. Neighbours: how often two rows one below the other have the same state (Mood 1940,
+"The distribution theory of runs"); this finds short groups and time series. Drift: Pearson's chi-squared of the state
+and ten blocks of rows; this finds long groups.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,12 @@ differences that do not matter are significant (heuristic: Cramer's V of 0.1).""
 N_BLOCKS = 10
 LEAST_IN_STATE = 30
 """Rows of a state in a stratum that are compared by blocks: chi-squared has a heavy tail for fewer (heuristic)."""
+
+
+def check_rows(rows: str) -> None:
+    """Refuse an unknown value of the option."""
+    if rows not in get_args(RowOrder):
+        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
 
 
 class Excess(NamedTuple):

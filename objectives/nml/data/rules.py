@@ -35,11 +35,13 @@ class Rules(NamedTuple):
 def read_rules(
     names: Sequence[str],
     bins: Bins | None,
-    states: States | None,
+    declared: Mapping[str, tuple[str, ...]],
     decimal: str | None = None,
     missing: IfMissing = "refuse",
 ) -> Rules:
     """Return the rules that four options of `objectives.nml.data.tables.read_table` set for the columns `names`.
+
+    `declared` is what `declared_states` returns.
 
     Raises:
         InputError: in one line, if an option is malformed or names an unknown column, or both name the same column.
@@ -50,27 +52,28 @@ def read_rules(
         named_bins = {str(column): _n_bins(n) for column, n in given.items()}
     elif given is not None:
         continuous_bins = _n_bins(given)
-    named_states = declared_states(states)
     for column in named_bins:
         find_column(names, column, "bins")
-        if column in named_states:
+        if column in declared:
             raise InputError(f"column {column!r} is named by both bins and states: keep one of the two")
-    for column in named_states:
+    for column in declared:
         find_column(names, column, "states")
-    return Rules(continuous_bins, named_bins, named_states, decimal or ".", missing)
+    return Rules(continuous_bins, named_bins, dict(declared), decimal or ".", missing)
 
 
 def kept_columns(names: Sequence[str], columns: Columns | None, drop: Columns | None) -> list[int]:
     """Return the indices, ascending, of the columns that two options of `read_table` leave.
 
     Raises:
-        InputError: if both are given, or one names an unknown column.
+        InputError: if both are given, or one is not a list or names an unknown column.
     """
     if columns is not None and drop is not None:
         raise InputError("columns and drop are both given: keep one of the two")
     option, given = ("drop", drop) if columns is None else ("columns", columns)
     if given is None:
         return list(range(len(names)))
+    if not isinstance(given, Iterable):
+        raise InputError(f"{option}={given!r} is not a list of columns: give their names")
     chosen = quoting.names(given, ",") if isinstance(given, str) else [str(each) for each in given]
     for column in chosen:
         find_column(names, column, option)

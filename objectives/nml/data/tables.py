@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from objectives.nml.data.columns import (
 )
 from objectives.nml.data.files import TEXT, read_file
 from objectives.nml.data.missing import IfMissing, check_missing, look_missing, recognised, without_missing
-from objectives.nml.data.row_order import RowOrder, check_order
+from objectives.nml.data.row_order import RowOrder, check_order, check_rows
 from objectives.nml.data.rules import Bins, Columns, Rules, States, declared_states, kept_columns, read_rules
 from objectives.nml.scores.contingency import check_codes
 
@@ -46,11 +46,11 @@ class Table:
     true_dag: BoolArray | None = None
 
     def __post_init__(self) -> None:
-        """Make the codes read-only, each column contiguous, and check everything."""
+        """Check everything, and make the codes read-only, each column contiguous."""
+        self._check()
         codes = np.array(self.codes, dtype=np.int64, order="F")
         codes.flags.writeable = False
         object.__setattr__(self, "codes", codes)
-        self._check()
 
     def _check(self) -> None:
         if len(self.names) < 2:
@@ -58,11 +58,13 @@ class Table:
         duplicate = first_duplicate(self.names)
         if duplicate is not None:
             raise InputError(f"column {duplicate!r} appears twice: give every column a name of its own")
+        if len(self.states) != len(self.names):
+            raise InputError(f"{self.name} has {len(self.names)} names and the states of {len(self.states)} columns")
         if len(self.codes) == 0:
             raise InputError(f"{self.name} has no rows: pass at least one")
         for name, states in zip(self.names, self.states, strict=True):
             check_states(name, states)
-        check_codes(self.codes, self.cardinalities)
+        check_codes(np.asarray(self.codes), self.cardinalities)
         if self.true_dag is not None and self.true_dag.shape != (len(self.names), len(self.names)):
             raise InputError(f"the true DAG has shape {self.true_dag.shape}: pass one row and one column per variable")
 
@@ -121,8 +123,8 @@ def read_table(
         states: the declared states of columns, observed or not, in their order; they replace the order and the
             categories of the column. A mapping from column to labels, text such as "smoker=no,yes;grade=a,b,c", or the
             path of a .json file that holds such a mapping. Values and labels match as text, a whole number without its
-            ".0", and a number with the decimal mark of the file or with a point. Blanks around text are dropped;
-            columns and labels that contain a separator need a mapping.
+            ".0", and a number with the decimal mark of the file or with a point. In a text, blanks around
+            columns and labels are dropped, and those that contain a separator stand in double quotes.
         columns: the columns to use: their names in a list, or in a text, separated by commas. They stay in the order of
             the table.
         drop: the columns to leave out, instead of `columns`.
@@ -130,8 +132,8 @@ def read_table(
         encoding: how it encodes its characters, see there.
         decimal: its decimal mark, see there.
         missing: what becomes of missing values: "refuse" them, "drop" their rows, or make missing a "state" of its own.
-            With "refuse", texts such as NA are states, and bring a warning; else they are missing, unless they are
-            declared states (`objectives.nml.data.missing`).
+            With "refuse", texts such as NA are refused among numbers, and states elsewhere, with a warning. Else they
+            are missing, unless they are declared states (`objectives.nml.data.missing`).
         rows: "check" refuses a table whose rows are not independent draws, as far as their order tells
             (`objectives.nml.data.row_order`).
 
@@ -140,11 +142,11 @@ def read_table(
             discrete, and what mends it; a value outside the declared states; a repeated or empty name; or a file that
             is absent or cannot be read.
     """
-    if rows not in get_args(RowOrder):
-        raise InputError(f"rows={rows!r} is unknown: choose {' or '.join(get_args(RowOrder))}; n_rows is how many")
+    check_rows(rows)
     check_missing(missing)
     form = {"sep": sep, "encoding": encoding, "decimal": decimal}
-    frame, name = _open(source, form, declared_states(states))
+    declared = declared_states(states)
+    frame, name = _open(source, form, declared)
     kept = kept_columns([str(column) for column in frame.columns], columns, drop)
     names = tuple(str(frame.columns[i]) for i in kept)
     _check_names(name, names, kept)
@@ -152,7 +154,7 @@ def read_table(
         raise InputError(f"{name} has 1 column, {names[0]!r}: give what separates its columns, sep=tab for example")
     if len(frame) == 0:
         raise InputError(f"{name} has no rows: pass at least one")
-    rules = read_rules(names, bins, states, decimal, missing)
+    rules = read_rules(names, bins, declared, decimal, missing)
     data = _columns(frame, names, kept, rules)
     n_rows = len(next(iter(data.values()), frame))
     codes: NDArray[Any] = np.empty((n_rows, len(names)), dtype=np.int32, order="F")  # half a Table's memory
@@ -168,10 +170,10 @@ def read_table(
         raise all_bad(name, bad)
     named = {*rules.bins, *rules.states}
     found = {column: own for column, own in zip(names, labels, strict=True) if column not in named}
-    for message in (thinly_filled(name, found, n_rows), look_missing(name, found) if missing == "refuse" else ""):
+    for message in (thinly_filled(name, found, data), look_missing(name, found) if missing == "refuse" else ""):
         if message:
             warnings.warn(message, stacklevel=2)
-    if name.lower().endswith(TEXT) and all(column in own for column, own in found.items()):
+    if name.lower().endswith(TEXT) and not named and all(column in own for column, own in found.items()):
         warnings.warn(
             f"the first line of {name} looks like a row, and was read as the names of the columns: {', '.join(names)}; "
             "name the columns there, else that row does not count",

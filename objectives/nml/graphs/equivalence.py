@@ -20,7 +20,8 @@ def canonical_member(dag: BoolArray, impossible: BoolArray | None = None) -> Boo
 
     Args:
         dag: (p, p) bool, dag[parent, child].
-        impossible: (p, p) bool, [parent, child], edges that the DAG has not; then those members count that have none.
+        impossible: (p, p) bool, [parent, child], edges that the DAG does not have; then those members count that have
+            none of them.
     """
     graph = cpdag(dag, impossible)
     directed = graph & ~graph.T

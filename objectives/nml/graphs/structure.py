@@ -53,7 +53,7 @@ def cpdag(dag: BoolArray, impossible: BoolArray | None = None) -> BoolArray:
 
     Args:
         dag: (p, p) bool, dag[parent, child].
-        impossible: (p, p) bool, [parent, child], edges that the DAG has not.
+        impossible: (p, p) bool, [parent, child], edges that the DAG does not have.
     """
     adjacent = dag | dag.T
     directed = np.zeros_like(dag)

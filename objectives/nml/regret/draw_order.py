@@ -35,7 +35,7 @@ class OrderSearch:
     def __init__(self, component: Component, n_rows: int) -> None:
         parents, children, r = component
         self._r, self._n_rows = r, float(n_rows)
-        self._children = [[child for child in near] for near in children]
+        self._children = children
         self._parents = [_mask(near) for near in parents]
         self._families = [[(c, not children[c], self._parents[c]) for c in near] for near in children]
         waiting = [len(near) for near in parents]

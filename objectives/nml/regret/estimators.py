@@ -57,7 +57,14 @@ def nml_regret(
     if estimator not in ESTIMATORS:
         raise InputError(f"estimator={estimator!r} is unknown: choose {', '.join(ESTIMATORS)}")
     dag, cardinalities = np.asarray(dag, dtype=bool), np.asarray(cardinalities, dtype=np.int64)
-    _check(dag, cardinalities, n_rows, n_samples, target_se)
+    _check(dag, cardinalities, n_rows)
+    least = 1 if estimator == "uniform" else 2  # of which a standard error can be told
+    if n_samples is not None and not (isinstance(n_samples, Integral) and n_samples >= least):
+        raise InputError(f"n_samples={n_samples!r}: choose a whole number of at least {least}")
+    if target_se is not None and not 0 < target_se < math.inf:
+        raise InputError(f"target_se={target_se}: choose a positive number of nats")
+    if n_samples is not None and target_se is not None:
+        raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
     rng = rng or np.random.default_rng(0)
     if estimator == "uniform":
         if target_se is not None:
@@ -70,19 +77,13 @@ def nml_regret(
     return importance.combine(plan, importance.run(plan, range(len(plan.batches))))
 
 
-def _check(
-    dag: BoolArray, cardinalities: IntArray, n_rows: int, n_samples: int | None, target_se: float | None
-) -> None:
+def _check(dag: BoolArray, cardinalities: IntArray, n_rows: int) -> None:
     if dag.shape != (len(cardinalities), len(cardinalities)):
         raise InputError(
             f"the DAG has shape {dag.shape} for {len(cardinalities)} cardinalities: pass one row per variable"
         )
+    if len(cardinalities) == 0:
+        raise InputError("the DAG has no variables: pass at least one")
     topological_order(dag)
     if not isinstance(n_rows, Integral) or n_rows < 1 or cardinalities.min() < 1:
         raise InputError(f"n_rows={n_rows!r}: choose a whole number of at least 1, and cardinalities of at least 1")
-    if n_samples is not None and target_se is not None:
-        raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
-    if n_samples is not None and n_samples < 1:
-        raise InputError(f"n_samples={n_samples}: choose at least 1")
-    if target_se is not None and not 0 < target_se < math.inf:
-        raise InputError(f"target_se={target_se}: choose a positive number of nats")

@@ -114,7 +114,7 @@ def plan(
     parts = [cheapest(component, r, states, n_rows) for component, r in open_components]
     draft = Plan(n_rows, states, closed, tuple(parts), (), seed)
     sizes = [n_samples] * len(parts) if n_samples is not None else _sizes(draft, target_se)
-    _refuse_hopeless(parts, sizes, n_rows)
+    _refuse_hopeless(parts, sizes, n_rows, "leave target_se out" if target_se is not None else "choose fewer n_samples")
     batches = [batch for i, size in enumerate(sizes) for batch in _batches(i, size, _batch_size(parts[i]))]
     return replace(draft, batches=tuple(batches))
 
@@ -185,7 +185,7 @@ def _sizes(draft: Plan, target: float | None) -> list[int]:
 
 def _sizes_for(draft: Plan, target: float) -> list[int]:
     pilots = [min(_BATCH // 2, _batch_size(part)) for part in draft.parts]
-    _refuse_hopeless(draft.parts, pilots, draft.n_rows)
+    _refuse_hopeless(draft.parts, pilots, draft.n_rows, "leave target_se out")
     variances = []
     for i, pilot in enumerate(pilots):
         variances.append(_PILOT_MARGIN * pilot * _draw(draft, i, pilot, (_PILOT, i))[1])
@@ -212,8 +212,8 @@ def _batches(part: int, size: int, largest: int) -> list[tuple[int, int]]:
     return [(part, (size + i) // n) for i in range(n)]
 
 
-def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int) -> None:
-    """Raise OutOfReachError if the evaluation would take too much memory or time."""
+def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int, remedy: str) -> None:
+    """Raise OutOfReachError if the evaluation would take too much memory or time; `remedy` is what saves time."""
     for part, size in zip(parts, sizes, strict=True):
         n_bytes = min(size, _batch_size(part)) * bytes_per_particle(part.schedule) + workspace_bytes(
             part.schedule, n_rows
@@ -226,5 +226,5 @@ def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int) -
     if seconds > _MAX_SECONDS:
         raise OutOfReachError(
             f"the regret would take about {seconds / 60:.0f} minutes",
-            "choose a larger target_se, fewer n_samples or estimator='uniform'",
+            f"{remedy}, or use estimator='uniform'",
         )

@@ -244,7 +244,7 @@ def log_normaliser(n_states, n_rows):  # type: ignore[no-untyped-def]
         total += term
         if term < 1e-18 * total:
             break
-        if total > 2.0**300:
+        while total > 2.0**300:
             term /= 2.0**300
             total /= 2.0**300
             scalings += 1

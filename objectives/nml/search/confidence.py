@@ -12,9 +12,9 @@ takes the best parents.
 
 The chain is a Gibbs sampler. It goes over the pairs of variables and draws the state of each (no edge, a -> b, b -> a)
 given all other edges, and then over the edges and draws the parent of each. The probabilities of the pairs' states,
-averaged, say how probable an edge is: what it gains is told also where the chain never moves, as with many rows. Its
-direction is that in the Markov equivalence class of each network visited; where the members of the class that knowledge
-allows disagree, both directions get half.
+averaged, say how probable an edge is, even where the chain never moves, as with many rows. Its direction is that in the
+Markov equivalence class of each network visited; where the members of the class that knowledge allows disagree, both
+directions get half.
 
 `experiments.ours.edge_confidence` compares the result with the bootstrap and with the truth.
 """

@@ -13,7 +13,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
-from objectives.nml.graphs.structure import cpdag
+from objectives.nml.graphs.structure import equivalence_key
 from objectives.nml.search.grow_shrink import LEAST_GAIN, Found, GrowShrink
 
 Precedences = Sequence[tuple[int, int]]
@@ -69,7 +69,7 @@ def greedy_orderings(
             optima.update(_iterated_search(parent_sets, before, rng, most_sets))
     classes: dict[bytes, tuple[float, tuple[int, ...]]] = {}
     for cost, order in sorted(optima):
-        classes.setdefault(cpdag(parent_sets.dag(np.array(order))).tobytes(), (cost, order))
+        classes.setdefault(equivalence_key(parent_sets.dag(np.array(order))), (cost, order))
         if len(classes) == count:
             break
     costs, orders = zip(*classes.values(), strict=True)
@@ -160,7 +160,7 @@ class _Ordering:
     @property
     def cost(self) -> float:
         """The cost of the ordering's DAG, in nats."""
-        return math.fsum(each.found.cost for each in self._found.values())
+        return math.fsum(each.family.cost for each in self._found.values())
 
     def sweep(self, rng: np.random.Generator) -> bool:
         """Move every variable once, in random order; return whether that lowered the cost."""
@@ -178,22 +178,22 @@ class _Ordering:
         predecessors = 0
         passed = 0.0  # the change of cost of the others that the variable no longer precedes
         own = search(variable, 0)
-        costs, own_found, exchanged = [], [], []  # of every position: the cost, up to a constant; what is found there
+        costs, own_found, beyond = [], [], []  # of every position: the cost, up to a constant; what is found there
         for k, other in enumerate([*others, None]):
-            costs.append(own.found.cost + passed if not before & ~predecessors else np.inf)
+            costs.append(own.family.cost + passed if not before & ~predecessors else np.inf)
             own_found.append(own)
             if other is None or self._before[other] & bit:
                 break
             # What is found for the other one on the other side of the variable.
-            found = exchange = self._found[other]
+            found = across = self._found[other]
             if k < now:
                 if found.deciding & bit:
-                    exchange = search(other, predecessors | bit)
-                    passed += found.found.cost - exchange.found.cost
+                    across = search(other, predecessors | bit)
+                    passed += found.family.cost - across.family.cost
             elif found.taken & bit:
-                exchange = search(other, predecessors)
-                passed += exchange.found.cost - found.found.cost
-            exchanged.append(exchange)
+                across = search(other, predecessors)
+                passed += across.family.cost - found.family.cost
+            beyond.append(across)
             predecessors |= 1 << other
             if own.deciding & 1 << other:
                 own = search(variable, predecessors)
@@ -202,7 +202,7 @@ class _Ordering:
             return False
         to = costs.index(best)
         for k in range(min(to, now), max(to, now)):
-            self._found[others[k]] = exchanged[k]
+            self._found[others[k]] = beyond[k]
         self._found[variable] = own_found[to]
         self.variables[:] = others
         self.variables.insert(to, variable)

@@ -50,7 +50,7 @@ class Found(NamedTuple):
     steps, and finds the same.
     """
 
-    found: ParentSet
+    family: ParentSet
     taken: int
     """the predecessors that were taken in on the way"""
     deciding: int
@@ -110,7 +110,7 @@ class GrowShrink:
 
     def parents(self, child: int, predecessors: int) -> ParentSet:
         """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
-        return self.search(child, predecessors).found
+        return self.search(child, predecessors).family
 
     def search(self, child: int, predecessors: int) -> Found:
         """Return the same, with the variables whose coming or going could change it."""

@@ -201,9 +201,9 @@ def test_where_the_regret_is_out_of_reach_an_upper_estimate_by_quotient_nml_is_n
     assert found["regret"] > accurate["regret"]
     assert found["regret"] - accurate["regret"] < 4 * found["standard_error"]
     assert SACHS.combine([part(permutation, rng(1)) for part in SACHS.split(3)]) == SACHS(permutation, rng(1))
-    for own, other in (({"target_se": 0.2}, "a larger target_se"), ({"n_samples": 50}, "fewer n_samples")):
-        with pytest.raises(InputError, match=f"3 GB: choose {other}, or score=nml-uniform$"):  # kept, or refused
-            NML(TABLE, **own)(permutation, rng(1))
+    for own in ({"target_se": 0.2}, {"n_samples": 50}):
+        with pytest.raises(InputError, match=f"3 GB: leave {next(iter(own))} out .* score=nml-uniform$"):
+            NML(TABLE, **own)(permutation, rng(1))  # kept, or refused
 
 
 def test_explain_is_json_and_its_total_is_the_value() -> None:
@@ -319,9 +319,11 @@ def test_the_answers_take_lists_and_a_folder_that_does_not_exist_yet(tmp_path: P
         objective.explain([0, 1], rng())
 
 
-def test_write_leaves_out_a_model_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_too_large_is_left_out_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bif, "MAX_CELLS", 10)
     assert SACHS.write(np.arange(11), tmp_path) == [tmp_path / "best_dag.csv", tmp_path / "best_dag.dot"]
+    with pytest.raises(InputError, match=r"^the network has \d+ conditional probabilities: use to_networkx"):
+        SACHS.to_pgmpy(np.arange(11))
 
 
 def test_the_fingerprint_covers_the_data_and_the_options() -> None:
@@ -341,6 +343,15 @@ def test_the_fingerprint_covers_the_data_and_the_options() -> None:
     prints = [NML(TABLE, **each).fingerprint for each in options] + [NML(other).fingerprint]
     assert len(set(prints)) == len(prints)
     assert NML(TABLE).fingerprint == prints[0]
+
+
+@pytest.mark.parametrize("same", [{"n_samples": 30}, {"max_parents": 2}, {"target_se": 1}])
+def test_equal_numbers_are_the_same_option(same: dict) -> None:
+    ((name, number),) = same.items()
+    for other in (float(number), np.int64(number), np.float64(number)):
+        objective = NML(TABLE, **{name: other})
+        assert objective.fingerprint == NML(TABLE, **same).fingerprint
+        assert objective(np.arange(11), rng(0)) == NML(TABLE, **same)(np.arange(11), rng(0))
 
 
 @pytest.mark.parametrize(
@@ -394,7 +405,7 @@ def test_a_table_without_any_edge_still_has_a_score() -> None:
 
 @pytest.mark.parametrize("given", [{"alpha": 0.1}, {"dof": "full"}])
 def test_options_of_the_skeletons_tests_bring_a_warning_where_no_skeleton_is_learned(given: dict[str, object]) -> None:
-    with pytest.warns(UserWarning, match="alpha and dof are of the tests of edges=skeleton"):
+    with pytest.warns(UserWarning, match="alpha and dof belong to the tests of edges=skeleton"):
         NML(TABLE, **given)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -97,6 +97,17 @@ def test_continuous_columns_need_bins(column: pd.Series) -> None:
     refused(column, "'a' is continuous: bin it, with bins='a=5'")
 
 
+def test_a_suggested_option_quotes_names_with_separators() -> None:
+    for column in ([0.5, 1, 2], [0.5, None, 2], list(range(300))):
+        frame = pd.DataFrame({"a, b": column, "fixed": np.resize(FIXED, len(column))})
+        with pytest.raises(InputError, match=r"""bins='"a, b"=5'"""):
+            read_table(frame)
+
+
+def test_states_that_can_be_read_only_once_are_read_once() -> None:
+    assert read(["x", "y", "x"], states={"a": iter("yxz")}).states[0] == ("y", "x", "z")
+
+
 @pytest.mark.parametrize(
     ("column", "kind"),
     [

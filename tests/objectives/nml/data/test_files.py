@@ -92,7 +92,7 @@ def test_decimal_commas_are_named_and_read_where_they_are_given(tmp_path: Path) 
     refused("column 'x' holds numbers with decimal commas: give decimal=, for a text file, or convert them", path)
     refused("column 'x' is continuous", path, decimal=",")
     assert read_table(path, bins=4, decimal=",").cardinalities.tolist() == [4, 2]
-    refused("decimal=';' is no decimal mark", path, decimal=";")
+    refused("decimal=';' is not a decimal mark", path, decimal=";")
     coded = written(tmp_path / "b.csv", [["x", "y"], ["0,1", "a"], ["1,0", "b"]], ";")
     assert read_table(coded, states={"x": ["0,1", "1,0"]}).states[0] == ("0,1", "1,0")
 
@@ -228,9 +228,9 @@ def test_an_encoding_that_does_not_exist_or_does_not_fit_is_refused(tmp_path: Pa
 def test_options_of_text_files_are_refused_for_others(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1, 2], "b": [2, 1]})
     frame.to_parquet(tmp_path / "a.parquet")
-    refused("a.parquet is no text file: leave sep out", tmp_path / "a.parquet", sep=";")
-    refused("a.parquet is no text file: leave encoding out", tmp_path / "a.parquet", encoding="ascii")
-    refused("a.parquet is no text file: leave decimal out", tmp_path / "a.parquet", decimal=",")
+    refused("a.parquet is not a text file: leave sep out", tmp_path / "a.parquet", sep=";")
+    refused("a.parquet is not a text file: leave encoding out", tmp_path / "a.parquet", encoding="ascii")
+    refused("a.parquet is not a text file: leave decimal out", tmp_path / "a.parquet", decimal=",")
     for option in ("sep", "encoding", "decimal"):
         with pytest.raises(InputError, match=f"{option} is for text files: leave it out for a DataFrame"):
             read_table(frame, **{option: ","})

@@ -171,6 +171,8 @@ def test_knowledge_is_a_read_only_copy_of_its_arguments() -> None:
         ({"tiers": "smoker, | c"}, r"\['smoker', ''\], which is not a tier"),
         ({"tiers": [["smoker"], []]}, r"\[\], which is not a tier"),
         ({"tiers": [1, 2]}, "1, which is not a tier"),
+        ({"tiers": 3}, "tiers=3 is not a list of tiers"),
+        ({"forbidden": 3}, "forbidden=3 is not a list of edges"),
         ({"tiers": ["smoker", "c"]}, "'smoker', which is not a tier"),
     ],
 )

@@ -128,13 +128,14 @@ def test_what_cannot_be_done_is_refused(path: Path) -> None:
     with pytest.raises(InputError, match="missing='leave' is unknown: choose refuse, drop, state"):
         read_table(path, missing="leave")  # type: ignore[arg-type]
     frame = pd.DataFrame({"a": ["x", None], "b": [None, "y"]})
-    with pytest.raises(InputError, match=r"^every row has a missing value, so missing=drop leaves no row"):
+    with pytest.raises(InputError, match=r"^every row has a missing value: drop columns, or use missing=state"):
         read_table(frame, missing="drop")
     empty = pd.DataFrame({"a": [None, None], "b": ["x", "y"]})
-    with pytest.raises(InputError, match=r"^column 'a' has no value, so missing=drop leaves no row"):
-        read_table(empty, missing="drop")
-    with pytest.raises(InputError, match="column 'a' has no value: drop it"):
-        read_table(empty, missing="state")
+    with pytest.raises(InputError, match=r"^column 'a, b' has no value, .*: use drop='\"a, b\",d'$"):
+        read_table(empty.assign(d=None).rename(columns={"a": "a, b"}), missing="drop")
+    for missing in ("refuse", "state"):
+        with pytest.raises(InputError, match=r"^column 'a' has no value: drop it$"):
+            read_table(empty, missing=missing)
 
 
 @pytest.mark.filterwarnings("ignore:.* has states that read like missing values")

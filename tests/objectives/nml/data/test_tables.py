@@ -145,6 +145,19 @@ def test_bad_files_are_refused_by_name(tmp_path: Path, name: str, text: str | No
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("codes", "states", "culprit"),
+    [
+        ([[0.5, 1.0]], [("a", "b")] * 2, "codes are float64: pass integers"),
+        ([[0, 1]], [("a", "b")], "two has 2 names and the states of 1 columns"),
+        ([[0, 1, 0]], [("a", "b")] * 2, r"codes of shape \(1, 3\)"),
+    ],
+)
+def test_a_table_that_does_not_fit_its_names_is_refused(codes: list, states: list, culprit: str) -> None:
+    with pytest.raises(InputError, match=culprit):
+        Table("two", ("x", "y"), tuple(states), np.array(codes))
+
+
 def test_codes_outside_the_states_are_refused() -> None:
     with pytest.raises(InputError, match="column 1"):
         Table("t", ("a", "b"), (("x", "y"), ("x", "y")), np.array([[0, 2]]))
@@ -250,7 +263,7 @@ def test_one_column_that_cannot_be_used_keeps_its_own_message_and_others_their_o
 def thin(**options: object) -> list[str]:
     """The warnings about a table of 250 rows with 25 and 26 states in two columns of numbers and one of text."""
     rows = np.arange(250)
-    columns = {"25": rows % 25, "age": rows % 26 - 13, "of text": [f"x{k % 26}" for k in rows], "other": rows % 2}
+    columns = {"25": rows % 25, "age": rows % 26 - 13, "of text": [f"{k % 26}" for k in rows], "other": rows % 2}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read_table(pd.DataFrame(columns), **options)
@@ -269,6 +282,14 @@ def test_columns_of_few_rows_a_state_bring_a_warning_unless_their_states_were_ch
     assert thin(bins="age=5", drop=["of text"]) == []
 
 
+def test_numbers_of_few_rows_a_state_can_be_binned_though_some_are_missing() -> None:
+    numbers = np.where(np.arange(250) < 2, np.nan, np.arange(250) % 26)
+    frame = pd.DataFrame({"age": numbers, "other": np.arange(250) % 2})
+    with pytest.warns(UserWarning, match="each state: 'age' with 27 states; .*: use bins='age=5'$"):
+        read_table(frame, missing="state")
+    assert read_table(frame, missing="state", bins="age=5").cardinalities[0] == 6  # as it says
+
+
 def test_a_first_line_that_looks_like_a_row_brings_a_warning(tmp_path: Path) -> None:
     rows = "yes,2\nno,1\nno,2\nyes,1\n"
     file = tmp_path / "data.csv"
@@ -280,6 +301,10 @@ def test_a_first_line_that_looks_like_a_row_brings_a_warning(tmp_path: Path) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert len(read_table(file).codes) == 4
+    file.write_text("x,y\n1.5,0.1\n2.5,1.1\n3.5,2.1\n0.5,1.1\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(file, bins="x=2,y=2")  # the user knows the names
 
 
 def test_columns_are_chosen_or_dropped_by_name_and_keep_their_order() -> None:
@@ -318,6 +343,7 @@ def test_a_column_that_is_left_out_is_not_looked_at(tmp_path: Path) -> None:
         ({"columns": "on", "drop": "size"}, "columns and drop are both given: keep one"),
         ({"columns": "on,hue"}, "columns names the column 'hue', which is unknown: choose among colour, size, on, gr"),
         ({"drop": ["hue"]}, "drop names the column 'hue', which is unknown"),
+        ({"drop": 3}, "drop=3 is not a list of columns"),
         ({"columns": ["on"]}, "1 column"),
         ({"drop": "on", "bins": "on=3"}, "bins names the column 'on', which is unknown: choose among colour, size, gr"),
     ],

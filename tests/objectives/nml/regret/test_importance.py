@@ -226,8 +226,10 @@ def test_the_regret_of_a_wide_frontier_is_within_its_bounds(n_rows: int, largest
 
 def test_hopeless_and_inexact_evaluations_are_refused() -> None:
     dense = np.triu(np.ones((20, 20), dtype=bool), 1)
-    with pytest.raises(InputError, match="minutes: choose a larger target_se"):
+    with pytest.raises(InputError, match=r"minutes: choose fewer n_samples, or use estimator='uniform'$"):
         plan(dense, [3] * 20, 10_000, n_samples=10_000_000)
+    with pytest.raises(InputError, match=r"minutes: leave target_se out, or use estimator='uniform'$"):
+        plan(dense, [3] * 20, 10_000, target_se=1e-6)
     with pytest.raises(InputError, match="GB: use fewer rows"):
         plan(dense, [3] * 20, 3_000_000, n_samples=64)
     with pytest.raises(InputError, match=r"component of 4 nodes .* choose estimator='importance'"):
@@ -282,14 +284,14 @@ def test_what_is_refused_is_told_in_gigabytes_and_minutes(monkeypatch: pytest.Mo
     part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
     n_bytes = 64 * bytes_per_particle(part.schedule) + workspace_bytes(part.schedule, 50)
     monkeypatch.setattr(importance, "_MAX_BYTES", n_bytes)
-    importance._refuse_hopeless([part], [64], 50)
+    importance._refuse_hopeless([part], [64], 50, "")
     monkeypatch.setattr(importance, "_MAX_BYTES", n_bytes - 1)
     with pytest.raises(importance.OutOfReachError, match=r"^the regret would take 0 GB: use fewer rows"):
-        importance._refuse_hopeless([part], [64], 50)
+        importance._refuse_hopeless([part], [64], 50, "")
     monkeypatch.setattr(importance, "_MAX_BYTES", 1e9)
     monkeypatch.setattr(importance, "_MAX_SECONDS", 1e4)
     with pytest.raises(importance.OutOfReachError, match=r"^the regret would take about 600 minutes"):
-        importance._refuse_hopeless([part._replace(seconds=300.0)], [120], 50)
+        importance._refuse_hopeless([part._replace(seconds=300.0)], [120], 50, "")
 
 
 def test_batches_of_particles_that_need_much_memory_are_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,13 +78,13 @@ def test_a_search_says_which_variables_may_come_or_go_without_changing_it(
         child, *others = rng.permutation(p).tolist()
         predecessors = sum(1 << v for v in others[: p // 2])
         search = parent_sets.search(child, predecessors)
-        assert search.found == plain.parents(child, predecessors)
+        assert search.family == plain.parents(child, predecessors)
         assert not search.taken & ~(predecessors & search.deciding)
         for k, other in enumerate(others):
             after = plain.search(child, predecessors ^ 1 << other)
             if not (search.taken if k < p // 2 else search.deciding) & 1 << other:
                 assert after == search
-            changes += after.found != search.found
+            changes += after.family != search.family
     assert 100 < changes < 700
 
 
