@@ -234,3 +234,30 @@ def test_uncertain_values_count_less():
     mean, _ = process.predict(X)
     z = process.standardize(y)
     assert np.abs(mean - z)[:20].max() < np.abs(mean - z)[20:].max()
+
+
+def test_standard_errors_are_noise_that_the_fit_need_not_find():
+    """Half of the values have large errors. Without these the fit takes all that varies so for its own noise."""
+    rng = np.random.default_rng(0)
+    X = sample(8, 80, rng)
+    truth = positions_of(X)[:, 0] - 0.5 * positions_of(X)[:, 1]
+    errors = np.where(np.arange(80) % 2, 5.0, 0.0)
+    y = truth + errors * rng.normal(size=80)
+    told, untold = (fit(X, y, np.random.default_rng(1), None, given).noise for given in (errors, None))
+    assert told < 0.02 < 0.1 < untold
+
+
+def test_the_priors_and_the_bounds_are_those_of_the_table():
+    """By parameter: centre and standard deviation of the log-normal prior (inf: none), and the bounds."""
+    density = AdditiveEvidence(sample(6, 5, np.random.default_rng(0)), np.zeros(5), np.zeros(5))
+    centre, deviation, lower, upper = (np.exp(density.prior_centre), density._precision, *np.exp(density.bounds.T))
+    decays = [own.start + 1 for own in density.own.values()]
+    assert len(decays) == 5
+    weights = [k for k in range(density.size - 1) if k not in decays]
+    np.testing.assert_allclose(centre[decays], 0.5)
+    np.testing.assert_allclose(deviation[decays], 1.5**-2)
+    np.testing.assert_allclose((centre[-1], deviation[-1]), (evidence.NOISE, evidence.NOISE_DEVIATION**-2))
+    assert (deviation[weights] == 0).all()
+    np.testing.assert_allclose(np.column_stack([lower, upper])[weights], [[1e-6, 100.0]] * len(weights))
+    np.testing.assert_allclose(np.column_stack([lower, upper])[decays], [[1e-3 / 6, 20.0]] * 5)
+    np.testing.assert_allclose((lower[-1], upper[-1]), (1e-5, 2.0))

@@ -130,3 +130,17 @@ def test_values_with_large_standard_errors_have_no_influence():
     process = GaussianProcess(X, wrong, fit_tour.fit(X, wrong, np.random.default_rng(0), None, errors), errors)
     rest = process.predict(X[10:])[0] - process.standardize(wrong[10:])
     assert np.abs(rest).max() < 0.1
+
+
+def test_a_fresh_start_has_vectors_of_the_given_length_and_lies_within_the_bounds(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        fit_tour, "maximised", lambda density, n, bounds, starts: seen.append((bounds, starts)) or starts[0][0]
+    )
+    X = sample(100, 20, np.random.default_rng(0))
+    fit_tour.fit(X, np.arange(20.0), np.random.default_rng(1))
+    ((bounds, ((start, _),)),) = seen
+    np.testing.assert_allclose(np.exp(start[:3]), [0.1, 0.3, 0.01])
+    assert np.sqrt((start[3:].reshape(100, 3) ** 2).sum(axis=1).mean()) == pytest.approx(1.5, rel=0.1)
+    np.testing.assert_allclose(np.exp(bounds[:3]), [[1e-6, 100.0], [1e-6, 100.0], [1e-3, 2.0]])
+    assert (bounds[3:] == [-30.0, 30.0]).all()

@@ -15,6 +15,17 @@ def test_hyperparameters_survive_json_beside_those_of_the_process(two_fits):
     assert list(record) == ["mixture", "latent", "misses", "n", "n_fitted", "deviation", "pairwise"]
     assert list(record["pairwise"]) == ["chains", "prediction_errors", "chain_errors", "n"]
     assert PairwiseHyperparameters.from_record(record) == h
+    record["pairwise"]["n"] += 7
+    assert PairwiseHyperparameters.from_record(record).n == h.n + 7  # of its own
+
+
+def test_an_older_record_has_no_errors_and_was_fitted_to_the_values_of_the_process(two_fits):
+    h = two_fits[-1]
+    record = h.to_record()
+    record["pairwise"] = {"chains": record["pairwise"]["chains"]}
+    older = PairwiseHyperparameters.from_record(record)
+    assert (older.prediction_errors, older.chain_errors) == ((0.0, 0.0), (0.0,) * len(h.chains))
+    assert older.n == older.selection.n == h.selection.n
 
 
 def test_the_process_is_the_one_of_the_selected_kernel(two_fits):
