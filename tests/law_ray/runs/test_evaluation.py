@@ -194,6 +194,9 @@ def test_what_failed_has_taken_time_too():
         raise OSError
 
     assert 0.02 <= evaluate(waits, PERMUTATION, np.random.default_rng(0)).seconds < 20
+    for result in (1.0, "text", math.inf, (1.0, -1.0)):
+        seconds = evaluate(lambda _, result=result: time.sleep(0.02) or result, PERMUTATION, None).seconds
+        assert 0.02 <= seconds < 20
 
 
 def test_a_long_traceback_keeps_its_beginning_and_its_end():
@@ -269,11 +272,17 @@ def test_parts_that_cannot_be_combined_fail_their_trial_alone(error):
         def combine(self, values):
             raise error
 
+    class Whole:
+        def combine(self, values):
+            return values[0] if len(values[0]) > 1 else values[0][0]
+
     outcome = combine(Broken(), [Part(1.0, 2.0, worker="a/1"), Part(2.0, 3.0, worker="b/2")])
     assert outcome.reason.startswith(type(error).__name__)
     assert (outcome.seconds, outcome.worker) == (3.0, "b/2")
-    nonsense = combine(Halves(), [Part(math.inf, 1.0)])
-    assert nonsense.reason == "returned inf, not finite"
+    for result in ((math.inf,), ("text",), (1.0, -1.0)):
+        nonsense = combine(Whole(), [Part(result, 1.0)])
+        assert nonsense.reason.startswith("returned ")
+        assert nonsense.seconds == 1.0
 
 
 def test_parts_are_combined_in_their_order():

@@ -52,6 +52,14 @@ def test_a_run_with_exact_values_says_where_it_stands(tmp_path):
     }
 
 
+def test_a_run_that_has_ended_says_why_and_a_best_value_has_its_error(tmp_path):
+    run, _ = made(tmp_path / "run", [Outcome(3.5, 0.25)])
+    assert facts(repr(run))["best value"] == "3.50 ± 0.25"
+    assert "ended" not in facts(repr(run))
+    run.end_reason = "reached the target"
+    assert facts(repr(run))["ended"] == "reached the target"
+
+
 def test_a_run_that_looks_for_the_largest_value_says_so(tmp_path):
     run, _ = made(tmp_path / "run", [Outcome(3.5), Outcome(1.25)], dataclasses.replace(SETTINGS, maximize=True))
     assert repr(run).splitlines()[0] == "Run of jobs, maximised, 3 items"
