@@ -1,4 +1,4 @@
-"""The methods: law_ray with each score, its greedy starts alone, and learners of other libraries where installed."""
+"""The methods: law_ray with each score, its greedy starts alone, their probable edges, other libraries' learners."""
 
 import importlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from objectives.nml.scores import decomposable
 class Method:
     """A way to a network."""
 
-    kind: Literal["truth", "law", "greedy", "learner"]
+    kind: Literal["truth", "law", "greedy", "probable", "learner"]
     score: str = ""
     """of law_ray, and of its greedy starts"""
     module: str = ""
@@ -38,10 +38,12 @@ def _others(module: str, names: Sequence[str], needs: tuple[str, ...], distribut
 
 
 TRUTH = "true-network"
+PROBABLE = "probable-nml"
 METHODS: dict[str, Method] = {
     TRUTH: Method("truth"),
     **{f"law-{score}": Method("law", score) for score in SCORES},
     **{f"greedy-{score}": Method("greedy", score) for score in ("nml", *decomposable.SCORES)},
+    PROBABLE: Method("probable", "nml"),
     **_others(
         "experiments.ours.networks.other_learners",
         ("hc-bic", "ges-bic", "boss-bdeu", "grasp-bdeu"),

@@ -15,9 +15,10 @@ from law_ray.optimizer import Optimizer
 from law_ray.typing import BoolArray, IntArray
 from law_ray.utils.seeding import generator
 from objectives.nml import NML
+from objectives.nml.data import exports
 from objectives.nml.data.networks import sample_network
 from objectives.nml.data.tables import Table
-from objectives.nml.graphs.structure import structural_hamming_distance
+from objectives.nml.graphs.structure import cpdag, distance_of_graphs, structural_hamming_distance
 from objectives.nml.scores.contingency import configurations, parents_of
 
 FRESH_ROWS = 10_000
@@ -78,6 +79,8 @@ def _by_seed(
 def play(effort: Effort, run: Run) -> list[Row]:
     """Return the row of a run."""
     table = sample_network(run.network, run.n_rows, run.seed)
+    if METHODS[run.method].kind == "probable":
+        return [probable(table, run)]
     learned = found(effort, run, table)
     if learned is None:
         return [{**dict.fromkeys(COLUMNS, np.nan), **run._asdict(), "seconds": effort.limit, "stopped": True}]
@@ -107,6 +110,29 @@ def greedy(table: Table, score: str, seed: int) -> BoolArray:
     """
     objective = NML(table, score)
     return objective.dag(_starts(objective, seed)[0])
+
+
+def probable(table: Table, run: Run) -> Row:
+    """Return the row of the greedy network without its edges that are less probable than not.
+
+    What is left stands in for no distribution, so it has no total. The seconds are those of the search and the chain.
+    """
+    assert table.true_dag is not None
+    start = time.process_time()
+    objective = NML(table, METHODS[run.method].score)
+    ordering = _starts(objective, run.seed)[0]
+    dag, probabilities = objective.dag(ordering), objective.edge_probabilities(ordering)
+    graph = cpdag(dag) & (probabilities + probabilities.T >= exports.PROBABLE)
+    seconds = time.process_time() - start
+    distance = distance_of_graphs(graph, cpdag(table.true_dag))
+    return {
+        **dict.fromkeys(COLUMNS, np.nan),
+        **run._asdict(),
+        **{f"shd_{part}": getattr(distance, part) for part in SHD},
+        "edges": int(np.triu(graph | graph.T).sum()),
+        "seconds": seconds,
+        "stopped": False,
+    }
 
 
 def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:

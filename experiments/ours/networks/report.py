@@ -8,7 +8,7 @@ import pandas as pd
 from experiments import markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
-from experiments.ours.networks.methods import METHODS, TRUTH
+from experiments.ours.networks.methods import METHODS, PROBABLE, TRUTH
 from experiments.ours.networks.playing import FRESH_ROWS, PER
 from experiments.statistics import standard_error
 
@@ -31,7 +31,8 @@ def report(rows: pd.DataFrame, evals: int) -> str:
         "# Networks: which score, which learner, how many rows\n",
         f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.ours.networks`.\n",
         f"Means over the data sets +- their standard errors. law-SCORE: law_ray after {evals} evaluations with that "
-        "score; greedy-SCORE: its greedy search alone, for nml on the decomposable score that guides it. total: -max "
+        "score; greedy-SCORE: its greedy search alone, for nml on the decomposable score that guides it. "
+        f"{PROBABLE}: the network of {START} without the edges that are less probable than not. total: -max "
         f"log-likelihood + NML regret, minus that of {OURS} on the same data, in nats; of {START} where {OURS} was not "
         "played. SHD: structural Hamming distance of the equivalence classes from the true network, the sum of its "
         f"skeleton and orientation parts. held-out: log-likelihood of {PER:,} fresh rows, by the mean of "
@@ -40,7 +41,8 @@ def report(rows: pd.DataFrame, evals: int) -> str:
         "## In how many settings\n",
         "A setting is a network and a number of rows. A method is best or tied if no other method's mean is better by "
         f"more than the standard error of their paired differences, and for held-out by {SAME_HELD_OUT} nats, by which "
-        f"members of one equivalence class differ. {TRUTH} does not count.\n",
+        f"members of one equivalence class differ. {TRUTH} does not count; nor does {PROBABLE}, which is a part of a "
+        "network, except in its own line.\n",
         summary(rows),
         f"## Where {OURS} is not the nearest to the truth\n",
         "The methods that are best or tied in SHD there.\n",
@@ -59,26 +61,28 @@ def report(rows: pd.DataFrame, evals: int) -> str:
 
 def summary(rows: pd.DataFrame) -> str:
     """Return a Markdown table: in how many settings each method is best or tied, by each measure."""
-    best = {measure: best_or_tied(rows, measure) for measure in SCORES}
+    best = {measure: best_or_tied(rows[rows["method"] != PROBABLE], measure) for measure in SCORES}
     settings = rows[rows["method"] != TRUTH].groupby("method")[KEYS].apply(lambda own: len(own.drop_duplicates()))
-    lines = [
-        [method, int(settings[method]), *(sum(method in tied for tied in best[measure]) for measure in SCORES)]
-        for method in METHODS
-        if method in settings.index
-    ]
+    counts: dict[str, list[object]] = {
+        method: [sum(method in tied for tied in best[measure]) for measure in SCORES] for method in METHODS
+    }
+    counts[PROBABLE] = ["", sum(PROBABLE in tied for tied in best_or_tied(rows, "shd_total")), ""]
+    lines = [[method, int(settings[method]), *counts[method]] for method in METHODS if method in settings.index]
     return markdown.table(["method", "settings", "best or tied: total", "SHD", "held-out"], lines)
 
 
 def nearer(rows: pd.DataFrame) -> str:
-    """Return a Markdown table of the settings where OURS is not best or tied in SHD, with the methods that are."""
+    """Return a Markdown table of the settings where OURS is not best or tied in SHD, with the networks that are."""
     lines = []
-    for (setting, own), tied in zip(_settings(rows), best_or_tied(rows, "shd_total"), strict=True):
+    networks = best_or_tied(rows[rows["method"] != PROBABLE], "shd_total")
+    for (setting, own), tied in zip(_settings(rows), networks, strict=True):
         means = own.groupby("method")["shd_total"].mean()
+        probable = f"{means[PROBABLE]:.1f}" if PROBABLE in means else ""
         if OURS in means and OURS not in tied:
             names = [method for method in METHODS if method in tied]
             nearest = ", ".join(f"{method} {means[method]:.1f}" for method in names)
-            lines.append([*setting, f"{means[OURS]:.1f}", nearest])
-    return markdown.table(["network", "rows", OURS, "nearest"], lines)
+            lines.append([*setting, f"{means[OURS]:.1f}", probable, nearest])
+    return markdown.table(["network", "rows", OURS, PROBABLE, "nearest"], lines)
 
 
 def _settings(rows: pd.DataFrame) -> list[tuple[tuple[str, int], pd.DataFrame]]:

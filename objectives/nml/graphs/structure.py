@@ -117,7 +117,11 @@ class StructuralHammingDistance(NamedTuple):
 
 def structural_hamming_distance(dag_a: BoolArray, dag_b: BoolArray) -> StructuralHammingDistance:
     """Return the distance between the equivalence classes of two DAGs (Tsamardinos, Brown & Aliferis 2006)."""
-    a, b = cpdag(dag_a), cpdag(dag_b)
+    return distance_of_graphs(cpdag(dag_a), cpdag(dag_b))
+
+
+def distance_of_graphs(a: BoolArray, b: BoolArray) -> StructuralHammingDistance:
+    """Return the distance between two graphs (p, p), [parent, child]; undirected edges go both ways, as in a CPDAG."""
     edge_a, edge_b = a | a.T, b | b.T
     differs: NDArray[np.bool_] = (a != b) | (a != b).T
     missing = int(np.triu(edge_a ^ edge_b).sum())

@@ -7,6 +7,8 @@ import pytest
 from experiments.ours.networks import playing
 from experiments.ours.networks.methods import METHODS, Method, installed, learner
 from experiments.ours.networks.playing import COLUMNS, Effort, Run, held_out, law, measured, planned, play
+from law_ray.utils.seeding import generator
+from objectives.nml import NML
 from objectives.nml.data.networks import sample_network
 from objectives.nml.data.tables import Table
 from objectives.nml.graphs.structure import structural_hamming_distance
@@ -35,6 +37,19 @@ def test_a_run_leaves_a_row_with_all_its_columns(method: str) -> None:
     assert math.isfinite(row["total"]) and math.isfinite(row["held_out"])
     assert row["shd_total"] == row["shd_skeleton"] + row["shd_orientation"]
     assert (row["shd_total"] == 0) == (method == "true-network")
+
+
+def test_the_probable_edges_are_those_of_the_greedy_network_that_the_chain_has_in_half_of_its_steps() -> None:
+    (row,) = play(EFFORT, RUN._replace(method="probable-nml"))
+    objective = NML(TABLE)
+    ordering = objective.starts(20, generator(0, "starts", 0))[0]
+    dag, probabilities = objective.dag(ordering), objective.edge_probabilities(ordering)
+    adjacent = probabilities + probabilities.T
+    assert row["edges"] == (adjacent[dag] >= 0.5).sum() < dag.sum()
+    true = TABLE.true_dag | TABLE.true_dag.T
+    assert row["shd_skeleton"] == np.triu(((dag | dag.T) & (adjacent >= 0.5)) != true).sum()
+    assert set(row) == set(COLUMNS)
+    assert math.isnan(row["total"])
 
 
 def test_measures_are_those_of_the_definitions() -> None:

@@ -80,7 +80,13 @@ def test_settings_where_another_method_is_nearer_name_those_that_are() -> None:
     one = rows_of({"law-nml": [5.0, 6.0], "law-bic": [3.0, 4.0], "greedy-bic": [3.0, 4.0], "true-network": [0.0, 0.0]})
     alone = rows_of({"greedy-bic": [3.0]}, n_rows=10_000)
     both = pd.concat([one, rows_of({"law-nml": [5.0], "law-bic": [9.0]}, n_rows=200), alone])
-    assert nearer(both).splitlines()[2:] == ["| net | 100 | 5.5 | law-bic 3.5, greedy-bic 3.5 |"]
+    assert nearer(both).splitlines()[2:] == ["| net | 100 | 5.5 |  | law-bic 3.5, greedy-bic 3.5 |"]
+    part = rows_of({"probable-nml": [2.0, 3.0]}).assign(total=np.nan, held_out=np.nan, standard_error=np.nan)
+    whole = pd.concat([both, part])
+    assert nearer(whole).splitlines()[2:] == ["| net | 100 | 5.5 | 2.5 | law-bic 3.5, greedy-bic 3.5 |"]
+    lines = summary(whole).splitlines()
+    assert "| probable-nml | 1 |  | 1 |  |" in lines
+    assert "| law-bic | 2 | 1 | 1 | 1 |" in lines  # as without it
 
 
 @pytest.mark.skipif(not (RESULTS / "networks.csv").exists(), reason="not played yet")
