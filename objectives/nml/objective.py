@@ -92,8 +92,8 @@ class NML(Answers):
         required: edges that the network must have, see `objectives.nml.data.knowledge.read_knowledge`.
         forbidden: edges that it cannot have, see there.
         tiers: groups of columns, in an order against which no edge goes, see there.
-        rows: "independent" accepts a table whose rows look like no independent draws, since their order tells something
-            about their values (`objectives.nml.data.row_order`); "check" refuses it.
+        rows: "independent" accepts a table whose rows do not look like independent draws, since their order tells
+            something about their values (`objectives.nml.data.row_order`); "check" refuses it.
 
     Raises:
         InputError: if the data or an option cannot be used.

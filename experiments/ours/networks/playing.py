@@ -18,7 +18,12 @@ from objectives.nml import NML
 from objectives.nml.data import exports
 from objectives.nml.data.networks import sample_network
 from objectives.nml.data.tables import Table
-from objectives.nml.graphs.structure import cpdag, distance_of_graphs, structural_hamming_distance
+from objectives.nml.graphs.structure import (
+    StructuralHammingDistance,
+    cpdag,
+    distance_of_graphs,
+    structural_hamming_distance,
+)
 from objectives.nml.scores.contingency import configurations, parents_of
 
 FRESH_ROWS = 10_000
@@ -124,11 +129,10 @@ def probable(table: Table, run: Run) -> Row:
     dag, probabilities = objective.dag(ordering), objective.edge_probabilities(ordering)
     graph = cpdag(dag) & (probabilities + probabilities.T >= exports.PROBABLE)
     seconds = time.process_time() - start
-    distance = distance_of_graphs(graph, cpdag(table.true_dag))
     return {
         **dict.fromkeys(COLUMNS, np.nan),
         **run._asdict(),
-        **{f"shd_{part}": getattr(distance, part) for part in SHD},
+        **_shd(distance_of_graphs(graph, cpdag(table.true_dag))),
         "edges": int(np.triu(graph | graph.T).sum()),
         "seconds": seconds,
         "stopped": False,
@@ -182,10 +186,14 @@ def measured(table: Table, dag: BoolArray, run: Run) -> Row:
     return {
         "total": parts["total"],
         "standard_error": parts["standard_error"],
-        **{f"shd_{part}": getattr(distance, part) for part in SHD},
+        **_shd(distance),
         "held_out": held_out(table, dag, np.asfortranarray(fresh.codes[:, order])),
         "edges": int(dag.sum()),
     }
+
+
+def _shd(distance: StructuralHammingDistance) -> Row:
+    return {f"shd_{part}": getattr(distance, part) for part in SHD}
 
 
 def held_out(table: Table, dag: BoolArray, fresh: IntArray) -> float:

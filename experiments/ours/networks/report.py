@@ -74,14 +74,16 @@ def summary(rows: pd.DataFrame) -> str:
 def nearer(rows: pd.DataFrame) -> str:
     """Return a Markdown table of the settings where OURS is not best or tied in SHD, with the networks that are."""
     lines = []
-    networks = best_or_tied(rows[rows["method"] != PROBABLE], "shd_total")
-    for (setting, own), tied in zip(_settings(rows), networks, strict=True):
+    networks = rows[rows["method"] != PROBABLE]
+    probable = rows[rows["method"] == PROBABLE].groupby(KEYS)["shd_total"].mean()
+    for (setting, own), tied in zip(_settings(networks), best_or_tied(networks, "shd_total"), strict=True):
         means = own.groupby("method")["shd_total"].mean()
-        probable = f"{means[PROBABLE]:.1f}" if PROBABLE in means else ""
         if OURS in means and OURS not in tied:
             names = [method for method in METHODS if method in tied]
             nearest = ", ".join(f"{method} {means[method]:.1f}" for method in names)
-            lines.append([*setting, f"{means[OURS]:.1f}", probable, nearest])
+            lines.append(
+                [*setting, f"{means[OURS]:.1f}", f"{probable[setting]:.1f}" if setting in probable else "", nearest]
+            )
     return markdown.table(["network", "rows", OURS, PROBABLE, "nearest"], lines)
 
 

@@ -35,7 +35,7 @@ class Rules(NamedTuple):
 def read_rules(
     names: Sequence[str],
     bins: Bins | None,
-    declared: Mapping[str, tuple[str, ...]],
+    declared: dict[str, tuple[str, ...]],
     decimal: str | None = None,
     missing: IfMissing = "refuse",
 ) -> Rules:
@@ -58,7 +58,7 @@ def read_rules(
             raise InputError(f"column {column!r} is named by both bins and states: keep one of the two")
     for column in declared:
         find_column(names, column, "states")
-    return Rules(continuous_bins, named_bins, dict(declared), decimal or ".", missing)
+    return Rules(continuous_bins, named_bins, declared, decimal or ".", missing)
 
 
 def kept_columns(names: Sequence[str], columns: Columns | None, drop: Columns | None) -> list[int]:

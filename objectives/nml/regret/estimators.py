@@ -58,17 +58,9 @@ def nml_regret(
         raise InputError(f"estimator={estimator!r} is unknown: choose {', '.join(ESTIMATORS)}")
     dag, cardinalities = np.asarray(dag, dtype=bool), np.asarray(cardinalities, dtype=np.int64)
     _check(dag, cardinalities, n_rows)
-    least = 1 if estimator == "uniform" else 2  # of which a standard error can be told
-    if n_samples is not None and not (isinstance(n_samples, Integral) and n_samples >= least):
-        raise InputError(f"n_samples={n_samples!r}: choose a whole number of at least {least}")
-    if target_se is not None and not 0 < target_se < math.inf:
-        raise InputError(f"target_se={target_se}: choose a positive number of nats")
-    if n_samples is not None and target_se is not None:
-        raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
+    _check_effort(estimator, n_samples, target_se)
     rng = rng or np.random.default_rng(0)
     if estimator == "uniform":
-        if target_se is not None:
-            raise InputError(f"target_se={target_se} needs estimator='importance': 'uniform' takes n_samples")
         draws = draw_log_likelihoods(dag, cardinalities, n_rows, n_samples or _UNIFORM_SAMPLES, rng)
         return log_mean(draws + n_rows * math.fsum(np.log(cardinalities)))
     if estimator == "exact":
@@ -87,3 +79,15 @@ def _check(dag: BoolArray, cardinalities: IntArray, n_rows: int) -> None:
     topological_order(dag)
     if not isinstance(n_rows, Integral) or n_rows < 1 or cardinalities.min() < 1:
         raise InputError(f"n_rows={n_rows!r}: choose a whole number of at least 1, and cardinalities of at least 1")
+
+
+def _check_effort(estimator: str, n_samples: int | None, target_se: float | None) -> None:
+    least = 1 if estimator == "uniform" else 2  # the standard error of a single particle would be 0
+    if n_samples is not None and not (isinstance(n_samples, Integral) and n_samples >= least):
+        raise InputError(f"n_samples={n_samples!r}: choose a whole number of at least {least}")
+    if target_se is not None and not 0 < target_se < math.inf:
+        raise InputError(f"target_se={target_se}: choose a positive number of nats")
+    if n_samples is not None and target_se is not None:
+        raise InputError(f"n_samples={n_samples} and target_se={target_se}: choose one of them")
+    if estimator == "uniform" and target_se is not None:
+        raise InputError(f"target_se={target_se} needs estimator='importance': 'uniform' takes n_samples")

@@ -279,6 +279,8 @@ def test_parts_that_cannot_be_combined_fail_their_trial_alone(error):
     outcome = combine(Broken(), [Part(1.0, 2.0, worker="a/1"), Part(2.0, 3.0, worker="b/2")])
     assert outcome.reason.startswith(type(error).__name__)
     assert (outcome.seconds, outcome.worker) == (3.0, "b/2")
+    nonsense = combine(Halves(), [Part(math.inf, 1.0)])
+    assert nonsense.reason == "returned inf, not finite"
     for result in ((math.inf,), ("text",), (1.0, -1.0)):
         nonsense = combine(Whole(), [Part(result, 1.0)])
         assert nonsense.reason.startswith("returned ")

@@ -82,10 +82,10 @@ def test_settings_where_another_method_is_nearer_name_those_that_are() -> None:
     both = pd.concat([one, rows_of({"law-nml": [5.0], "law-bic": [9.0]}, n_rows=200), alone])
     assert nearer(both).splitlines()[2:] == ["| net | 100 | 5.5 |  | law-bic 3.5, greedy-bic 3.5 |"]
     part = rows_of({"probable-nml": [2.0, 3.0]}).assign(total=np.nan, held_out=np.nan, standard_error=np.nan)
-    whole = pd.concat([both, part])
+    whole = pd.concat([both, part, part.assign(network="another")])  # where no other method was played
     assert nearer(whole).splitlines()[2:] == ["| net | 100 | 5.5 | 2.5 | law-bic 3.5, greedy-bic 3.5 |"]
     lines = summary(whole).splitlines()
-    assert "| probable-nml | 1 |  | 1 |  |" in lines
+    assert "| probable-nml | 2 |  | 2 |  |" in lines
     assert "| law-bic | 2 | 1 | 1 | 1 |" in lines  # as without it
 
 
