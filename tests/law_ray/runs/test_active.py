@@ -1,6 +1,8 @@
 """A run that goes on: what it asks for, when it ends, and that it resumes to the history of one never stopped."""
 
 import dataclasses
+import re
+import time
 
 import numpy as np
 import pytest
@@ -214,6 +216,7 @@ def test_the_journal_says_how_an_evaluation_was_made(tmp_path):
     (again, _), *_ = run.ask_again()
     run.enter_again(again.id, Outcome(seconds=4.0, reason="lost", worker="c-56ef/9", attempts=3))
     records = [each for each in journal.read(tmp_path / "run") if each["type"] in ("tell", "fail", "tell again")]
+    assert [record.get("reason", "") for record in records] == ["", "broken", *("" for _ in others), "lost"]
     assert [record["seconds"] for record in records] == [3.0, None, *(None for _ in others), 4.0]
     assert [
         {name: record[name] for name in ("worker", "attempts", "traceback") if name in record} for record in records
@@ -243,8 +246,51 @@ def test_what_a_run_does_is_logged(tmp_path, caplog):
         "trial 13 failed: broken\nTraceback\nbroken",
         "round 1: all evaluations have ended, the best value is 1",
     ]
+    values = [line for line in by_level["DEBUG"] if line.startswith("trial")]
+    assert values == [*(f"trial {i}: {13 - i}" for i in range(13)), "trial 14: 7"]
     (model,) = [line for line in by_level["DEBUG"] if "model" in line]
     assert model == f"round 1: the fitted model is {run.optimizer.model.to_record()}"
+
+
+def test_a_round_without_any_value_is_logged(tmp_path, caplog):
+    run = started(tmp_path / "run")
+    with caplog.at_level("INFO", "law_ray"):
+        for trial in run.ask(5):
+            run.enter(trial.id, Outcome(reason="broken"))
+    assert caplog.messages[-1] == "round 0: all evaluations have ended"
+
+
+def test_it_is_known_while_a_batch_is_being_chosen(tmp_path):
+    seen = []
+
+    def key(permutation):
+        seen.append(run.choosing)
+        return permutation.tobytes()
+
+    run = ActiveRun.start(tmp_path / "run", QUICK, OBJECTIVE, key=key)
+    for trial in run.ask(5):
+        assert run.choosing is False
+        run.enter(trial.id, Outcome(1.0))
+    seen.clear()
+    run.ask(5)
+    assert set(seen) == {True}
+    assert run.choosing is False
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_the_best_are_evaluated_again_and_their_repeats_numbered(tmp_path, caplog, maximize):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, evals=10, reevaluations=9, maximize=maximize))
+    for trial in run.ask(5):
+        value = {3: -50.0, 4: -50.2, 7: 50.0, 8: 50.2}.get(trial.id, 0.0)
+        run.enter(trial.id, Outcome(value, 1.0))
+    best = [8, 7] if maximize else [4, 3]
+    for number in (1, 2):
+        with caplog.at_level("INFO", "law_ray"):
+            again = run.ask_again()
+        assert {(trial.id, repeat) for trial, repeat in again} == {(i, number) for i in best}
+        assert caplog.messages[-1] == "the best trials are evaluated again: " + ", ".join(str(t.id) for t, _ in again)
+        for trial, _ in again:
+            run.enter_again(trial.id, Outcome(trial.value, 1.0))
 
 
 def test_the_first_traceback_of_the_failures_that_ended_a_run_is_in_the_notes(tmp_path):
@@ -255,6 +301,9 @@ def test_the_first_traceback_of_the_failures_that_ended_a_run_is_in_the_notes(tm
         run.enter(trial.id, Outcome(reason="later"))
     with pytest.raises(RunError, match=r"the last 15 evaluations, .* trial 0: reason 0; correct") as ended:
         run.stop_reason()
+    assert str(ended.value).endswith(
+        "failed ones count; or begin a new run if another setting, such as n_items, is wrong"
+    )
     assert "\n" not in str(ended.value)
     assert ended.value.__notes__ == ["trial 3 failed:\ntrace 3"]
 
@@ -270,6 +319,14 @@ def test_two_whole_rounds_of_failures_end_the_run_with_their_reason(tmp_path):
     assert len(run.optimizer.trials) == QUICK.n_init + QUICK.batch_size
     run.journal.close()
     assert work(ActiveRun.resume(tmp_path / "run")) == "all evaluations were made"  # once it is corrected
+
+
+def test_two_rounds_of_failures_after_good_ones_end_the_run(tmp_path):
+    run = started(tmp_path / "run")
+    values = iter([1.0] * 20)
+    with pytest.raises(RunError, match="the last 10 evaluations, 2 whole rounds, all failed; trial 20: "):
+        work(run, lambda permutation: next(values, None))
+    assert len(run.optimizer.trials) == 30
 
 
 def test_a_round_with_one_success_does_not_end_the_run(tmp_path):
@@ -311,7 +368,19 @@ def test_a_default_folder_is_always_a_new_one(tmp_path):
     first.mkdir()
     second = folder_for("nml:sachs", 3, tmp_path)
     assert first != second
-    assert first.name.startswith("nml-sachs-seed3-")
+    assert re.fullmatch(r"nml-sachs-seed3-\d{8}-\d{6}", first.name)
+
+
+def test_folders_of_runs_that_begin_in_the_same_second_are_numbered(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "strftime", lambda form: "now")
+    for expected in ("f-seed1-now", "f-seed1-now-1", "f-seed1-now-2"):
+        folder = folder_for("f", 1, tmp_path)
+        assert folder.name == expected
+        folder.mkdir()
+
+
+def test_a_folders_name_begins_and_ends_with_letters(tmp_path):
+    assert folder_for("<X>", 3, tmp_path).name.startswith("X-seed3-")
 
 
 def test_a_default_folder_can_be_made_whatever_the_objective_is_called(tmp_path):
@@ -358,34 +427,55 @@ def test_a_freed_slot_is_refilled_at_once_and_rounds_are_as_large_as_what_is_und
     assert run.refill(8, {}) == []
 
 
+def test_a_round_is_joined_as_soon_as_its_first_point_was_asked_for(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None))
+    first = run.refill(4, {})
+    for done in (first[:7], first[7:8]):
+        for trial in done:
+            run.enter(trial.id, Outcome(1.0))
+        assert [trial.round for trial in run.refill(4, {})] == [1]
+
+
+def test_a_round_may_be_larger_than_the_initial_design(tmp_path):
+    run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", batch_size=None, evals=60))
+    for trial in run.refill(20, {}):
+        run.enter(trial.id, Outcome(1.0))
+    first = run.refill(20, {})
+    assert [trial.round for trial in first] == [1] * 20
+    run.enter(first[0].id, Outcome(1.0))
+    assert [trial.round for trial in run.refill(20, {})] == [2]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.01])
 @pytest.mark.parametrize(
     ("asking", "batch_size", "n_ahead"),
     [(0.28, None, 0), (0.32, None, 3), (1.9, None, 3), (2.1, None, 6), (90.0, None, 10), (90.0, 10, 0), (90.0, 4, -6)],
 )
-def test_as_many_points_are_chosen_ahead_as_trials_end_during_two_choices(tmp_path, asking, batch_size, n_ahead):
+def test_as_many_points_are_chosen_ahead_as_trials_end_during_two_choices(tmp_path, asking, batch_size, n_ahead, scale):
     """An evaluation takes 10 seconds: those end that began 10 seconds ago, less two choices, or earlier."""
     settings = dataclasses.replace(QUICK, mode="async", batch_size=batch_size)
     run = started(tmp_path / "run", settings)
-    for trial in run.refill(10, {}):
-        run.enter(trial.id, Outcome(1.0, seconds=10.0))
-    run.seconds_of_asks = [9000.0, 0.0, asking, *[0.0] * 8]  # the longest of the last ten counts
-    ages = dict(enumerate([9.9, 9.9, 9.9, 6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0], start=100))
+    for trial in run.longest_first(run.refill(10, {})):
+        run.enter(trial.id, Outcome(1.0, seconds=10.0 * scale))
+    run.seconds_of_asks = [9000.0, 0.0, asking * scale, *[0.0] * 8]  # the longest of the last ten counts
+    ages = {100 + k: age * scale for k, age in enumerate([9.9, 9.9, 9.9, 6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0])}
     run.refill(10, ages)
     assert len(run.pending) == 10 + n_ahead
     assert run.refill(10, ages) == []
 
 
-def test_slow_trials_are_not_expected_to_end_soon(tmp_path):
+@pytest.mark.parametrize("scale", [1.0, 0.02])
+def test_slow_trials_are_not_expected_to_end_soon(tmp_path, scale):
     """The second half of the space takes ten times as long, which `longest_first` has learned."""
     run = working.started(tmp_path, Settings(n_items=10, evals=200, n_init=60, method="random", mode="async"))
     for _ in range(2):
         for trial in run.longest_first(run.refill(60, {})):
             seconds = 300.0 if trial.permutation.tolist().index(0) < 5 else 30.0
-            run.enter(trial.id, Outcome(1.0, seconds=seconds))
+            run.enter(trial.id, Outcome(1.0, seconds=seconds * scale))
     later = run.longest_first(run.refill(20, {}))
-    run.seconds_of_asks.append(10.0)
-    ages = dict.fromkeys((trial.id for trial in later), 25.0)
-    n_fast = sum(run.expected_seconds[trial.id] < 100.0 for trial in later)
+    run.seconds_of_asks.append(10.0 * scale)
+    ages = dict.fromkeys((trial.id for trial in later), 25.0 * scale)
+    n_fast = sum(run.expected_seconds[trial.id] < 100.0 * scale for trial in later)
     n_chosen = len(run.refill(20, ages))
     assert abs(n_chosen - n_fast) <= 3
     assert 3 < n_fast < 17

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +104,7 @@ def test_the_number_of_items_is_the_objectives_or_the_given_one(objective, given
 
 
 def test_a_number_of_items_that_is_unknown_or_contradicts_the_objective_is_refused():
-    with pytest.raises(InputError, match="n_items is not known"):
+    with pytest.raises(InputError, match=r"^n_items is not known: give .* \(n_items=, or --n-items\)$"):
         BlackBox(plain).n_items()
     with pytest.raises(InputError, match="n_items is 4, but the objective complete has 3 items"):
         BlackBox(Complete()).n_items(4)
@@ -156,6 +157,8 @@ def test_good_orderings_are_drawn_from_the_seed():
 
     first, again, other = (BlackBox(Random()).good_orderings(Constraints(3), seed, 20) for seed in (1, 1, 2))
     assert first == again != other
+    rng = generator(1, "starts", 0)  # the same in all versions: a run that is resumed has these starts
+    assert first == [rng.permutation(3).tolist() for _ in range(20)]
 
 
 def test_good_orderings_that_cannot_be_had_are_named():
@@ -167,11 +170,13 @@ def test_good_orderings_that_cannot_be_had_are_named():
         BlackBox(Broken()).good_orderings(Constraints(3), 0, 2)
 
 
-@pytest.mark.parametrize("suggested", [[], [[0, 1, 2]], np.zeros((0, 3))])
+@pytest.mark.parametrize("suggested", [[], [[0, 1, 2]], np.zeros((0, 3)), np.array([[0.0, 2.0, 1.0]])])
 def test_an_objective_may_suggest_few_orderings_or_none(suggested):
     bare = Bare()
     bare.starts = lambda count, rng: suggested
-    assert BlackBox(bare).good_orderings(Constraints(3), 0, 5) == np.array(suggested).tolist()
+    found = BlackBox(bare).good_orderings(Constraints(3), 0, 5)
+    assert found == np.array(suggested).tolist()
+    assert {type(item) for ordering in found for item in ordering} <= {int}
 
 
 @pytest.mark.parametrize("suggested", [[0, 1, 2], [[0, 1]], [[0, 1, 1]]])
@@ -208,9 +213,10 @@ def test_numbers_of_numpy_in_an_explanation_are_ready_for_json():
         "first": permutation[0],
         "all": permutation,
         "of": {"m": np.float32(0.5)},
+        "file": Path("a/b"),
     }
     explained = BlackBox(bare).explain(TRIAL, 0)
-    assert json.loads(json.dumps(explained)) == {"first": 2, "all": [2, 0, 1], "of": {"m": 0.5}}
+    assert json.loads(json.dumps(explained)) == {"first": 2, "all": [2, 0, 1], "of": {"m": 0.5}, "file": "a/b"}
 
 
 def test_the_number_of_items_and_constraints_may_be_of_numpy_or_of_the_library():
@@ -273,6 +279,11 @@ def test_a_named_objective_is_found_again_from_its_record_wherever_that_is_read(
     again.check_same(record, tmp_path)
 
 
+def test_what_an_objective_tells_the_page_is_noted():
+    assert BlackBox(Complete()).to_record(launch="")["tells_more"]
+    assert not BlackBox(Bare()).to_record(launch="")["tells_more"]
+
+
 def test_an_objective_that_takes_a_generator_is_noisy():
     assert BlackBox(lambda permutation, rng: rng.normal()).to_record(launch="")["noisy"]
     assert not BlackBox(lambda permutation: 1.0).to_record(launch="")["noisy"]
@@ -283,9 +294,10 @@ def test_a_second_argument_of_another_name_that_gets_the_generator_is_warned_of(
     BlackBox(lambda permutation, weights=1.0: 0.0).to_record("")
     assert not caplog.records
     BlackBox(lambda permutation, weights: 0.0).to_record("")
-    assert "'weights'" in caplog.text
-    assert "random generator" in caplog.text
-    assert "give it a default" in caplog.text
+    assert caplog.messages == [
+        "the argument 'weights' of the objective is given the random generator, and values count as noisy: name it "
+        "rng, or give it a default if it is something else"
+    ]
 
 
 def test_a_class_in_place_of_its_instance_is_refused():
@@ -319,8 +331,18 @@ def test_another_objective_or_other_data_is_noticed():
         BlackBox(plain).check_same(record, Path("run"))
     changed = Complete()
     changed.fingerprint = "1e"
-    with pytest.raises(InputError, match="another objective: the data or options of complete have changed; restore"):
+    with pytest.raises(
+        InputError, match=r"of complete have changed; restore them, or begin a new run in another folder with --out$"
+    ):
         BlackBox(changed).check_same(record, Path("run"))
+
+
+def test_a_journal_from_before_the_code_was_hashed_is_not_warned_of():
+    record = BlackBox(Complete()).to_record(launch="")
+    assert record.pop("code") is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BlackBox(Complete()).check_same(record, Path("run"))
 
 
 def test_changed_code_is_warned_of():
@@ -408,12 +430,21 @@ def test_the_last_explanation_is_computed_once():
     assert Counting.calls == 2
 
 
+def test_an_explanation_that_takes_all_values_is_computed_again_when_there_are_more():
+    bare = Bare()
+    bare.explain = lambda permutation, rng, evaluated: {"n": len(evaluated[1])}
+    box = BlackBox(bare)
+    for n in (3, 3, 5):
+        assert box.explain(TRIAL, 1, (np.array([[0, 1, 2]] * n), np.zeros(n))) == {"n": n}
+
+
 @pytest.mark.parametrize(
     ("names", "says"),
     [
         (["a", "b"], "give a list of 3 names"),
         (7, "item_names is '7': give a list of 3 names"),
         (["a", "b", "a"], "item_names has 'a' more than once"),
+        (["b", "a", "a"], "item_names has 'a' more than once"),
         (["a", "b", "\ud800"], "which no file can hold"),
     ],
 )

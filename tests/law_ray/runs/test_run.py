@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 import law_ray
 from law_ray.errors import InputError
@@ -20,7 +19,6 @@ from law_ray.runs.evaluation import Outcome
 from law_ray.runs.reevaluation import Repeat
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
-from objectives import load
 from tests.law_ray.runs.working import OBJECTIVE, comparable, displacement, started, work
 
 FIRST_VERSION = Path(__file__).parent / "data" / "journal-v1"
@@ -271,43 +269,6 @@ def test_a_run_can_be_read_while_it_is_written(tmp_path):
     work(run)
     assert len(seen.ended) == 7
     assert len(law_ray.load(tmp_path / "run").ended) == 20
-
-
-def test_the_page_and_figures_for_papers_go_where_they_are_wanted(tmp_path):
-    run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est"))
-    work(run)
-    read = law_ray.load(tmp_path / "run")
-    for plot, name in ((read.plot_convergence, "curve.png"), (read.plot_information_gain, "gain.png")):
-        assert plot(tmp_path / name) == tmp_path / name
-        assert imread(tmp_path / name).std() > 0.01
-    assert read.write_page() == tmp_path / "run" / "report.html"
-    assert read.write_page(tmp_path / "page.html", displacement).stat().st_size > 100_000
-    for objective, tour in ((None, False), ("tsp:plane8", True), (load("tsp:plane8"), True)):
-        page = read.write_page(tmp_path / "page.html", objective).read_text(encoding="utf-8")
-        assert ('id="picture"' in page) == tour
-
-
-def test_plots_are_figures_of_plotly(tmp_path):
-    run = started(tmp_path / "run", dataclasses.replace(QUICK, method="law-est"))
-    work(run)
-    read = law_ray.load(tmp_path / "run")
-    for plot in ("convergence", "precedence", "neighbours", "positions", "rounds", "predictions", "time_line"):
-        figure = getattr(read, f"plot_{plot}")()
-        assert type(figure).__name__ == "Figure", plot
-        assert len(figure.data) > 0, plot
-
-
-def test_what_cannot_be_drawn_yet_is_refused(tmp_path):
-    run = started(tmp_path / "run", QUICK)  # random
-    with pytest.raises(InputError, match="no evaluation has a value yet"):
-        law_ray.load(tmp_path / "run").plot_convergence()
-    with pytest.raises(InputError, match="no evaluation has ended yet"):
-        law_ray.load(tmp_path / "run").plot_time_line()
-    work(run)
-    read = law_ray.load(tmp_path / "run")
-    for plot in (read.plot_rounds, read.plot_predictions, lambda: read.plot_information_gain(tmp_path / "gain.png")):
-        with pytest.raises(InputError, match="run has no fitted model: choose a method with a model"):
-            plot()
 
 
 def test_a_run_tells_why_it_ended_until_it_is_resumed(tmp_path):

@@ -102,6 +102,12 @@ def test_where_a_resume_will_write_a_backup_is_said_unless_the_user_named_it(str
     assert caplog.messages == ["resuming writes the backup that the journal names: 'file:///home/somebody'"]
 
 
+@pytest.mark.parametrize(("options", "said"), [({}, ""), ({"a": "1", "b": "2"}, " with the options 'a', 'b'")])
+def test_the_code_of_a_record_is_its_name_folder_and_options(options, said):
+    record = OBJECTIVE | {"folder": "/there", "source": {"name": "f.py:f", "options": options}}
+    assert code_of(record) == f"'f.py:f' in '/there'{said}"
+
+
 @pytest.mark.parametrize("name", ["nml:sachs", "nml:table.csv", "qap:chr12a", "tsp:plane9", "slots:8"])
 def test_objectives_of_our_own_run_no_code_of_others(name):
     assert code_of(OBJECTIVE | {"source": {"name": name, "options": {}}}) is None
@@ -163,3 +169,10 @@ def test_options_that_look_like_secrets_are_named_since_the_journal_keeps_them(c
     with caplog.at_level(logging.WARNING):
         box.to_record("one")
     assert [option in message and "hunter2" not in message for message in caplog.messages] == [True] * secret
+
+
+def test_all_options_that_look_like_secrets_are_named_in_one_line(caplog):
+    BlackBox(displacement, {"name": "f.py:f", "options": {"token": "hunter2", "api_key": "x"}}).to_record("one")
+    assert caplog.messages == [
+        "the journal keeps token, api_key in clear: let the objective read secrets from the environment"
+    ]

@@ -82,6 +82,30 @@ def test_an_ensemble_has_the_last_draws_of_the_chains_that_are_used(two_fits):
     last = np.cumsum(kept) - 1
     for chain, items, places in zip(used, h.ensemble.items[last], h.ensemble.places[last], strict=True):
         np.testing.assert_allclose((items if chain.swapped else places)[i, j], chain.places, rtol=1e-6)
+    assert h.ensemble.noise == pytest.approx(np.mean([chain.noise for chain in used]))
+
+
+def test_an_ensemble_of_all_chains_has_more_draws_of_those_that_know_a_matrix(two_fits):
+    X, y, _, second = two_fits
+    data = fit_pairwise._data(X, y, None, np.arange(len(y)))
+    all_used = replace(second, chain_errors=len(KINDS) * (0.1,), prediction_errors=(2.0, 1.0))
+    h = fit_pairwise._swept(all_used, data, True, np.random.default_rng(0), lambda: second.selection)
+    assert len(h.ensemble.items) == sum(20 if chain.kind.knows_places else 6 for chain in h.chains)
+
+
+def test_the_chain_with_the_most_sweeps_to_make_begins_first_and_in_threads_if_that_pays(two_fits, monkeypatch):
+    X, y, _, second = two_fits
+    data = fit_pairwise._data(X, y, None, np.arange(len(y)))
+    chains = tuple(replace(chain, sweeps=0 if k == 3 else 500) for k, chain in enumerate(second.chains))
+    calls = []
+    beside = parallel.beside
+    monkeypatch.setattr(parallel, "beside", lambda *arguments: calls.append(arguments[2:]) or beside(*arguments))
+    for work, pays in ((0.0, True), (np.inf, False)):
+        monkeypatch.setattr(fit_pairwise, "THREADED_WORK", work)
+        h = replace(second, chains=chains, chain_errors=len(KINDS) * (0.1,))
+        fit_pairwise._swept(h, data, True, np.random.default_rng(0), lambda: second.selection)
+        (first, *others), threaded = calls.pop()
+        assert (first, sorted(others), threaded) == (3, [0, 1, 2, 4, 5, 6, 7], pays)
 
 
 def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predictions(two_fits):
@@ -92,6 +116,11 @@ def test_chains_that_predict_badly_are_left_out_of_what_was_learned_and_of_predi
     draws = [gibbs.mean_items(h.chains[c], data) for c in (0, 2, 4)]
     learned = fit_pairwise.learned(h, X[:30], y[:30])
     np.testing.assert_array_equal(learned.items, [draw.items for draw in draws])
+    errors = np.linspace(0.1, 3.0, 30)
+    noisy = fit_pairwise._data(X[:30], y[:30], errors, np.arange(30))
+    learned = fit_pairwise.learned(h, X[:30], y[:30], errors)
+    np.testing.assert_array_equal(learned.items, [gibbs.mean_items(h.chains[c], noisy).items for c in (0, 2, 4)])
+    assert learned.noise == pytest.approx(np.mean([h.chains[c].noise for c in (0, 2, 4)]))
     pairs = np.array([np.mean([value(d.items, d.places, d.constant, x) for d in draws]) for x in X[30:]])
     error, of_chains = fit_pairwise._latest_errors(X, y, h, None, np.arange(len(y)))
     z = Standardization.of(y[:30])(y[30:])
@@ -130,6 +159,25 @@ def test_the_process_is_fitted_to_some_values_and_the_chains_to_all():
     assert later.prediction_errors[0] / later.prediction_errors[1] == pytest.approx(of_process / of_pairs, rel=1e-6)
 
 
+def test_the_chains_are_given_the_errors_and_the_units_of_the_process(monkeypatch):
+    X, y = problem(40)
+    errors, rows = np.linspace(0.1, 2.0, 40), np.arange(0, 40, 3)
+    given, due = [], []
+    advance, is_due = gibbs.advance, selection.is_due
+    monkeypatch.setattr(gibbs, "advance", lambda *arguments: given.append(arguments[1]) or advance(*arguments))
+    monkeypatch.setattr(selection, "is_due", lambda *arguments: due.append(arguments) or is_due(*arguments))
+    first = fit_pairwise.fit(X[:30], y[:30], np.random.default_rng(0), None, errors[:30], rows[:10])
+    assert first.chain_errors == len(KINDS) * (0.0,)  # nothing was predicted yet
+    second = fit_pairwise.fit(X, y, np.random.default_rng(1), first, errors, rows)
+    assert (first.n, second.n) == (30, 40)
+    for data, n, of_process in ((given[0], 30, rows[:10]), (given[-1], 40, rows)):
+        scale = y[of_process].std()
+        np.testing.assert_allclose(data.z, (y[:n] - y[of_process].mean()) / scale)
+        np.testing.assert_allclose(data.known_noise, (errors[:n] / scale) ** 2)
+    np.testing.assert_array_equal(due[-1][1], rows)
+    assert due[-1][2] == first.selection
+
+
 def test_values_are_as_many_as_a_sweep_of_bounded_cost_allows(monkeypatch):
     assert max_values(30) > 100_000 and 18_000 < max_values(48) < 19_000 and 1_500 < max_values(100) < 1_700
     assert all(max_values(n) > max_values(n + 1) for n in SIZES)
@@ -161,6 +209,7 @@ def test_outside_its_sizes_the_pairwise_model_is_not_used(n_items, monkeypatch):
     X, y = sample(n_items, 12, rng), rng.normal(size=12)
     h = fitted(X, y, [10, 12])
     assert (h.chains, h.ensemble, h.advantage) == ((), None, 0.0)
+    assert (h.chain_errors, h.n) == ((), 12)
 
 
 def test_constant_values_are_fitted():
@@ -181,6 +230,12 @@ def test_chains_make_fewer_sweeps_the_more_they_cost():
     assert n_sweeps(400, 22, N_ANNEALED) == n_sweeps(400, 22, 10 * N_ANNEALED) < 50
     assert MIN_SWEEPS < n_sweeps(600, 48, 0) < N_ANNEALED
     assert [n_sweeps(n, 48) for n in (400, 550, 600, 800)] == [4, 4, 3, 2]
+
+
+@pytest.mark.parametrize(("n", "rows"), [(100, 100), (231, 231), (1000, 231)])
+def test_the_work_of_a_sweep_is_that_of_the_products_of_both_matrices(n, rows):
+    """Of 22 items with 231 pairs: for each matrix A A' of at most 231 rows, and A' A where the values are more."""
+    assert fit_pairwise.sweep_work(n, 22) == 4 * rows * 231 * (n + rows) + 22 * 4e6
 
 
 def test_chains_with_two_unknown_matrices_are_left_out_where_there_are_too_many_unknowns():

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
+from scipy.stats import invgamma, ks_1samp, ks_2samp
 
 from law_ray.models.pairwise import ensemble, gibbs
 from law_ray.models.pairwise.chain import FIRST_NOISE, Chain, Kind, LowRank
@@ -151,6 +151,45 @@ def test_steps_of_the_sampler_leave_the_joint_distribution_of_matrix_prior_and_v
         after.append(summary(prior, entries))
     for first, second in zip(np.transpose(before), np.transpose(after), strict=True):
         assert ks_2samp(first, second).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_sweep_draws_all_that_is_unknown(kind):
+    given, _ = data(8, 30)
+    template = Template.of("", symmetric(np.random.default_rng(3), 8), False, 30) if kind.knows_places else None
+    chain = replace(Chain.start(8, kind, np.random.default_rng(0), 30, template), sweeps=N_DENSE)
+    after, _ = gibbs.sweep(chain, given, np.random.default_rng(1))
+    assert after.sweeps == N_DENSE + 1
+    assert after.noise != chain.noise
+    assert np.array_equal(after.places, chain.places) is kind.knows_places
+    drawn = [(chain.items_prior, after.items_prior)]
+    drawn += [] if kind.knows_places else [(chain.places_prior, after.places_prior)]
+    for before, prior in drawn:
+        assert prior.residual != before.residual
+        assert np.all(prior.columns != before.columns)
+        assert np.all(prior.widths != before.widths)
+        assert (prior.local_scales is None) is (not kind.sparse)
+        if kind.sparse:
+            assert np.all(prior.local_scales != before.local_scales)
+
+
+def test_the_noise_is_drawn_from_its_posterior_given_the_matrices(monkeypatch):
+    """With F hardly different from 0, the residuals are what differs from the weighted mean.
+
+    A value says nothing where it deviates by less than its own error. NOISE_SCALE counts as the square of a residual.
+    """
+    monkeypatch.setattr(gibbs, "NOISE_SCALE", 1.0)
+    given, _ = data(7, 4, known_noise=np.array([0.0, 0.5, 0.0, 9.0]))
+    template = Template.of("", symmetric(np.random.default_rng(3), 7), False, 4)
+    chain = Chain.start(7, Kind.SPARSE_TEMPLATE, np.random.default_rng(0), 4, template)
+    prior = replace(chain.items_prior, residual=1e-12)
+    chain = replace(chain, items_prior=prior, noise=0.2, sweeps=N_ANNEALED)
+    weights = 1.0 / (0.2 + given.known_noise)
+    residuals = given.z - weights @ given.z / weights.sum()
+    squares = np.maximum(residuals**2 - given.known_noise, 0.0).sum()
+    rng = np.random.default_rng(1)
+    drawn = [gibbs.sweep(chain, given, rng)[0].noise for _ in range(2000)]
+    assert ks_1samp(drawn, invgamma(4 / 2 + 1, scale=(squares + 1.0) / 2).cdf).pvalue > 1e-3
 
 
 def test_a_draw_goes_through_values_that_have_hardly_any_noise():
