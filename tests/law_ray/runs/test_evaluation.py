@@ -1,4 +1,5 @@
 import contextlib
+import json
 import math
 import sys
 import time
@@ -11,6 +12,7 @@ import pytest
 from law_ray.runs.evaluation import (
     MAX_REASON,
     MAX_TRACEBACK,
+    MAX_TRACEBACK_HEAD,
     Outcome,
     Part,
     combine,
@@ -44,7 +46,7 @@ def test_a_pair_is_a_value_and_its_standard_error():
 )
 def test_anything_else_fails_and_says_what_came_back(result):
     outcome = outcome_of(result)
-    assert "returned" in outcome.reason
+    assert outcome.reason.startswith(f"returned {result!r}, ")
     assert math.isnan(outcome.value)
 
 
@@ -175,6 +177,13 @@ def test_an_error_raised_in_no_code_of_the_user_has_a_traceback_and_a_reason_wit
     assert evaluate(math.sqrt, PERMUTATION, np.random.default_rng(0)).reason == f"TypeError: {raised.value}"
 
 
+def test_the_traceback_of_a_librarys_function_begins_with_that_function():
+    *_, frame, last = [line for line in traceback_from(json.loads).splitlines() if not line.startswith("    ")]
+    assert frame.endswith("in loads")
+    assert last.startswith("TypeError: the JSON object must be str")
+    assert "evaluation.py" not in traceback_from(json.loads)
+
+
 def test_what_a_library_does_before_it_calls_the_users_code_is_left_out_of_the_traceback():
     @contextlib.contextmanager
     def warm():
@@ -207,6 +216,8 @@ def test_a_long_traceback_keeps_its_beginning_and_its_end():
     assert len(text) == MAX_TRACEBACK
     assert text.startswith("Traceback (most recent call last):\n")
     assert text.endswith("x the end")
+    assert text.count("\n...\n") == 1
+    assert text[MAX_TRACEBACK_HEAD:].startswith("\n...\nx")
 
 
 def test_a_traceback_of_just_the_length_that_is_kept_is_whole():
@@ -337,3 +348,4 @@ def test_a_reason_is_one_line_that_any_terminal_can_show():
     outcome = evaluate(raises, PERMUTATION, np.random.default_rng(0))
     assert outcome.reason.startswith("ValueError: a [2J    b (")
     assert (outcome.reason + outcome.traceback).encode()
+    assert "\\ud800" in outcome.traceback

@@ -69,6 +69,7 @@ def test_a_run_that_looks_for_the_largest_value_says_so(tmp_path):
 def test_a_run_without_a_value_or_without_names_has_a_repr_too(tmp_path):
     working.started(tmp_path / "run", SETTINGS).journal.close()
     assert facts(repr(Run.load(tmp_path / "run")))["best value"] == "none yet"
+    assert facts(repr(Run.load(tmp_path / "run")))["rounds"] == "0"
     assert "ordering" not in facts(repr(Run.load(tmp_path / "run")))
     run = working.started(tmp_path / "plain", SETTINGS)
     working.work(run, working.displacement)

@@ -92,6 +92,29 @@ def test_the_cheaper_sampler_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     draw_log_likelihoods(star, np.full(31, 2), 100, 1, np.random.default_rng(0))
     draw_log_likelihoods(GRAPHS["tree"], CARDINALITIES["small"], 10_000, 1, np.random.default_rng(0))
     assert called == ["rows", "counts"]
+    monkeypatch.setattr(uniform, "_MAX_CELLS", 10)  # its tables have 44 cells: too many, however many rows
+    draw_log_likelihoods(GRAPHS["tree"], CARDINALITIES["small"], 10_000, 1, np.random.default_rng(0))
+    assert called[2:] == ["rows"]
+
+
+@pytest.mark.parametrize(("n_rows", "sampler"), [(9, "rows"), (10, "counts")])
+def test_a_cell_costs_as_much_as_four_values(monkeypatch: pytest.MonkeyPatch, n_rows: int, sampler: str) -> None:
+    """The tree has 44 cells. A row has 6 values to draw, and its terms, of 2 variables or 1, look at 12."""
+    called = []
+    monkeypatch.setattr(uniform, "draw_by_counts", lambda *_: called.append("counts"))
+    monkeypatch.setattr(uniform, "draw_by_rows", lambda *_: called.append("rows"))
+    draw_log_likelihoods(GRAPHS["tree"], CARDINALITIES["small"], n_rows, 1, np.random.default_rng(0))
+    assert called == [sampler]
+
+
+@pytest.mark.parametrize(("states", "size"), [(2, 1), (256, 1), (257, 2)])
+def test_a_column_has_a_byte_for_each_value_where_its_states_fit_into_one(
+    monkeypatch: pytest.MonkeyPatch, states: int, size: int
+) -> None:
+    columns = []
+    monkeypatch.setattr(uniform, "_row_kernel", lambda rng, n_samples, *given: columns.append(given[0]))
+    draw_by_rows(dag_of(2, (0, 1)), np.array([2, states]), 5, 1, np.random.default_rng(0))
+    assert columns[0].itemsize == size
 
 
 def test_equivalent_dags_draw_the_same_values() -> None:
