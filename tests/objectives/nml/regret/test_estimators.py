@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -56,6 +57,34 @@ def test_the_default_is_the_importance_estimate_without_its_plan() -> None:
     assert nml_regret(dag, r, 200) == nml_regret(dag, r, 200, "importance", target_se=0.1)
 
 
+@pytest.mark.parametrize("effort", [{"n_samples": 300}, {"target_se": 0.5}])
+def test_the_effort_is_that_of_the_plan(effort: dict) -> None:
+    dag, r = dag_of(4, (0, 2), (1, 2), (2, 3)), [2, 3, 2, 4]
+    seed = int(np.random.default_rng(0).integers(2**63))
+    plan = importance.plan(dag, r, 200, **effort, seed=seed)
+    assert nml_regret(dag, r, 200, **effort) == importance.combine(plan, importance.run(plan, range(len(plan.batches))))
+
+
+@pytest.mark.parametrize("estimator", ["importance", "uniform"])
+def test_the_generator_is_by_default_that_of_seed_0(estimator: str) -> None:
+    dag, r = dag_of(4, (0, 2), (1, 2), (2, 3)), [2, 3, 2, 4]
+    assert nml_regret(dag, r, 50, estimator, 30) == nml_regret(dag, r, 50, estimator, 30, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("matrix", [lambda dag: dag.astype(int), lambda dag: dag.tolist()])
+def test_a_dag_of_zeros_and_ones_or_of_lists_is_taken_too(matrix: Callable[[np.ndarray], object]) -> None:
+    dag, r = dag_of(5, (0, 2), (1, 2), (2, 3)), [2, 3, 2, 4, 2]
+    for estimator in ("importance", "uniform"):
+        assert nml_regret(matrix(dag), r, 50, estimator, 30) == nml_regret(dag, np.array(r), 50, estimator, 30)
+
+
+def test_the_least_values_are_taken() -> None:
+    """One row, a variable of one state, one data set, two particles."""
+    assert nml_regret(dag_of(2, (0, 1)), [3, 1], 1).value == pytest.approx(math.log(3))
+    assert nml_regret(dag_of(2, (0, 1)), [3, 1], 1, "uniform", 1).value == pytest.approx(math.log(3))
+    assert math.isfinite(nml_regret(dag_of(3, (0, 2), (1, 2)), [2, 2, 2], 10, n_samples=2).value)
+
+
 def test_the_papers_estimator_draws_ten_thousand_samples_by_default() -> None:
     dag, r = dag_of(3, (0, 2), (1, 2)), [2, 3, 2]
     assert nml_regret(dag, r, 50, "uniform") == nml_regret(dag, r, 50, "uniform", 10_000)
@@ -88,9 +117,10 @@ def test_estimators_agree() -> None:
         (dag_of(2), [2, 2], 10, {"n_samples": 0}, "n_samples=0"),
         (dag_of(2), [2, 2], 10, {"n_samples": 1}, "n_samples=1: choose a whole number of at least 2"),
         (dag_of(2), [2, 2], 10, {"n_samples": 9.5}, "n_samples=9.5: choose a whole number"),
-        (np.zeros((0, 0), dtype=bool), [], 10, {}, "the DAG has no variables"),
+        (np.zeros((0, 0), dtype=bool), [], 10, {}, "^the DAG has no variables: pass at least one$"),
         (dag_of(2), [2, 2], 10, {"target_se": 0.0}, "target_se=0.0"),
         (dag_of(2), [2, 2], 10, {"target_se": math.nan}, "target_se=nan"),
+        (dag_of(2), [2, 2], 10, {"target_se": math.inf}, "target_se=inf"),
         (dag_of(2), [2, 2], 10, {"n_samples": 9, "target_se": 0.1}, "n_samples=9 and target_se=0.1: choose one"),
         (dag_of(2), [2, 2], 10, {"estimator": "uniform", "target_se": 0.1}, "needs estimator='importance'"),
         (dag_of(4, (0, 2), (1, 2), (2, 3)), [2] * 4, 10, {"estimator": "exact"}, "choose estimator='importance'"),
