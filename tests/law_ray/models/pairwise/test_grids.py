@@ -89,6 +89,7 @@ def test_steps_have_a_limit():
         (Grid((2, 11)), "grid of 2 x 11"),
         (Grid((2, 11), steps=(1.0, 1.0)), "grid of 2 x 11"),
         (Grid((3, 4), (5,)), "grid of 3 x 4, without cell 5"),
+        (Grid((2, 4), (3, 5), (2.5, 1.0)), "grid of 2 x 4, without cells 3 and 5, steps of 2.5 and 1"),
         (
             Grid((2, 4, 4), (0, 1, 15), (2.346, 1.0, 1.0)),
             "grid of 2 x 4 x 4, without cells 0, 1 and 15, steps of 2.35, 1 and 1",

@@ -191,6 +191,15 @@ def test_with_many_items_there_are_full_grids_alone(monkeypatch):
     assert climbs == N_CLIMBS * [MAX_WITH_GAPS]
 
 
+def test_with_many_items_the_grid_of_largest_evidence_is_found(monkeypatch):
+    monkeypatch.setattr(templates, "MAX_WITH_GAPS", 11)
+    rng = np.random.default_rng(0)
+    grid = Grid((3, 4))
+    X = sample(12, 60, rng)
+    found = best(X, values_of(grid.distances(), X, rng))
+    assert (found.name, found.of_items) == (str(grid), False)
+
+
 def test_the_search_climbs_from_different_shapes(monkeypatch):
     starts = []
     monkeypatch.setattr(templates, "_climbed", lambda judged: starts.append(judged) or judged)
