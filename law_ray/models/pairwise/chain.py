@@ -74,7 +74,7 @@ class LowRank:
 
     @classmethod
     def start(cls, n_items: int, signs: Signs, sparse: bool, rng: np.random.Generator) -> Self:
-        """Draw U such that low rank and residual contribute alike."""
+        """Draw U from its prior, whose widths sum to 1; the residual begins at 1/2 (heuristic)."""
         rank = max(len(signs), 1)
         columns, widths = rng.normal(size=(n_items, len(signs))) / rank**0.5, np.full(len(signs), 1.0 / rank)
         return cls(columns, widths, 0.5, signs, np.ones(n_items * (n_items - 1) // 2) if sparse else None)

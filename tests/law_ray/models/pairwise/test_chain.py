@@ -54,6 +54,7 @@ def test_the_low_rank_of_a_scaled_prior_is_scaled(kind):
     # what has the prior variance w is c times what has w / c^2
     of_products = np.array(kind.places) != 0
     np.testing.assert_allclose(prior.scaled(3.0).widths, prior.widths * np.where(of_products, 3.0, 9.0))
+    assert prior.scaled(3.0).residual == pytest.approx(9.0 * prior.residual)
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -62,3 +63,4 @@ def test_the_columns_of_a_new_chain_are_a_draw_of_their_prior(kind):
         prior = LowRank.start(2000, signs, False, np.random.default_rng(0))
         np.testing.assert_allclose((prior.columns**2).mean(axis=0), prior.widths, rtol=5 * np.sqrt(2 / 2000))
         assert prior.columns.shape == (2000, len(signs))
+        assert prior.residual == 0.5
