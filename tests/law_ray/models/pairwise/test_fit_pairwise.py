@@ -168,14 +168,18 @@ def test_the_chains_are_given_the_errors_and_the_units_of_the_process(monkeypatc
     monkeypatch.setattr(selection, "is_due", lambda *arguments: due.append(arguments) or is_due(*arguments))
     first = fit_pairwise.fit(X[:30], y[:30], np.random.default_rng(0), None, errors[:30], rows[:10])
     assert first.chain_errors == len(KINDS) * (0.0,)  # nothing was predicted yet
+    due.clear()
     second = fit_pairwise.fit(X, y, np.random.default_rng(1), first, errors, rows)
     assert (first.n, second.n) == (30, 40)
     for data, n, of_process in ((given[0], 30, rows[:10]), (given[-1], 40, rows)):
         scale = y[of_process].std()
         np.testing.assert_allclose(data.z, (y[:n] - y[of_process].mean()) / scale)
         np.testing.assert_allclose(data.known_noise, (errors[:n] / scale) ** 2)
-    np.testing.assert_array_equal(due[-1][1], rows)
-    assert due[-1][2] == first.selection
+    assert len(due) == 2  # the chains and the process ask the same
+    for values, some, previous in due:
+        np.testing.assert_array_equal(values, y)
+        np.testing.assert_array_equal(some, rows)
+        assert previous == first.selection
 
 
 def test_values_are_as_many_as_a_sweep_of_bounded_cost_allows(monkeypatch):
