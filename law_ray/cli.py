@@ -109,14 +109,14 @@ def run(
     **settings: Any,
 ) -> None:
     """Optimise OBJECTIVE: nml:sachs, nml:FILE.csv, FILE.py:FUNCTION or package.module:FUNCTION."""
-    black_box = BlackBox.load(objective, dict(_key_value(option) for option in options))
-    items = black_box.n_items(settings["n_items"]), black_box.item_names
-    settings["before"] = [read_pair(text, *items) for text in settings["before"]]
-    settings["fixed"] = [read_fixed(text, *items) for text in settings["fixed"]]
-    if settings["start"] not in ("auto", "none"):
-        settings["start"] = read_orderings(Path(settings["start"]), *items)
-    settings["resources"] = dict(settings["resources"])
     with _answer_on_stdout_only(as_json) as tell, _logging(verbose):
+        black_box = BlackBox.load(objective, dict(_key_value(option) for option in options))
+        items = black_box.n_items(settings["n_items"]), black_box.item_names
+        settings["before"] = [read_pair(text, *items) for text in settings["before"]]
+        settings["fixed"] = [read_fixed(text, *items) for text in settings["fixed"]]
+        if settings["start"] not in ("auto", "none"):
+            settings["start"] = read_orderings(Path(settings["start"]), *items)
+        settings["resources"] = dict(settings["resources"])
         if detach is None:
             result = law_ray.minimize(black_box, progress=not quiet, **settings)
             tell(_with_page(result, black_box))
@@ -175,6 +175,8 @@ def resume(
 ) -> None:
     """Continue the run in DIR where it was left, or the run whose backup is at URI."""
     is_backup = "://" in run
+    if out is not None and not is_backup:
+        raise InputError(f"--out {out} is where to fetch a run at a URI, but {run} is a folder: leave it out")
     folder = backups.fetch(run, out) if is_backup else FOLDER.convert(run, None, None)
     backup = backup or (run if is_backup else None)
     found = Run.load(folder)
@@ -205,17 +207,19 @@ def report(folder: Path, out: Path | None, watch: bool, png: bool, with_code: bo
     from law_ray.runs.report import page
 
     if png:
+        if watch or out is not None:
+            raise InputError("--png writes figures into the run folder: leave out --watch and --out")
         found, black_box = page.load(folder, with_code)
         for path in _figures(found, black_box):
             click.echo(path)
         return
     while True:
+        size = page.journal_size(folder)  # before it is read: what comes later is shown later
         found, black_box = page.load(folder, with_code)
         path = page.write(found, black_box, out, WATCHED if watch and not found.end_reason else None)
         click.echo(path)
         if not watch or found.end_reason:
             return
-        size = page.journal_size(folder)
         while page.journal_size(folder) == size:
             time.sleep(WATCHED)
 

@@ -246,7 +246,8 @@ class Optimizer:
             model: The record of the hyperparameters that were fitted for it, if any.
         """
         if model is not None:
-            assert self._method.model is not None
+            if self._method.model is None:
+                raise InputError(f"there is a fitted model, but {self.method} has none")
             self.model = self._method.model.read(model)
         return self._enter(self._validated(permutations), round)
 

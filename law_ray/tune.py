@@ -174,14 +174,15 @@ class LAWSearch(Searcher):
         """Restore a saved state, to propose what the saved search would have; trials that had not ended come first.
 
         Raises:
-            InputError: This search was created with other settings; only batch_size may differ.
+            InputError: This search was created with other settings. Only batch_size may differ; that a key is the same
+                cannot be checked.
         """
         state = json.loads(Path(checkpoint_path).read_text())
         if state["version"] > VERSION:
             raise InputError(f"{checkpoint_path} was written by a newer law_ray: upgrade law_ray")
         self._aim(self._metric or state["settings"]["metric"], self._mode or state["settings"]["mode"])
         for name, own in self._settings().items():
-            if own != (saved := state["settings"][name]):
+            if own != (saved := state["settings"].get(name, own)):  # an older version has not saved all of them
                 raise InputError(
                     f"{name} is {own!r}, but {saved!r} in the search saved as {checkpoint_path}: give that"
                 )
@@ -235,6 +236,8 @@ class LAWSearch(Searcher):
         return {
             "metric": self._metric,
             "mode": self._mode,
+            "parameter": self._parameter,
+            "standard_error": self._standard_error,
             "n_items": optimizer.n_items,
             "method": optimizer.method if isinstance(optimizer.method, str) else optimizer.method.about,
             "seed": optimizer.seed,

@@ -32,7 +32,7 @@ class Objective(Protocol):
     starts(count, rng) -> (k <= count, n_items): good orderings to begin with;
     prior_mean(permutations) -> (m,): a cheap proxy of the values of (m, n_items) permutations (`law_ray.Optimizer`);
     split(k) -> k parts, each part(permutation, rng) -> anything that pickles, and combine(values of the parts) -> the
-    value: one evaluation by several tasks, with the same value for every k;
+    value: one evaluation by several tasks, with the same value for every k. All parts get the same state of rng;
     fingerprint: str, a hash of the data and options behind the values; a run folder is only resumed with the same one;
     item_names: n_items strings;
     explain(permutation, rng) -> dict: the parts of the final answer, ready for JSON; with a parameter `evaluated` it is

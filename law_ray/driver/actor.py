@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent import futures
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEV
 from law_ray.driver.serialization import dumps, loads
 from law_ray.driver.tasks import Evaluations, Job
 from law_ray.driver.worker import Place, TaskId
-from law_ray.errors import InputError
+from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.backup import backing_up
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 
 MAX_CONCURRENCY = 32
 """Calls that a driver answers at once; some of them wait for its end (heuristic)."""
+ANSWER_WITHIN = 5.0
+"""Seconds after which a driver with a name tells a client that the run goes on (heuristic)."""
 MAX_RESTARTS = 5
 """Restarts of a driver whose process dies; a sixth death is no accident (heuristic)."""
 
@@ -82,19 +84,21 @@ class Driver:
         self._stopped = False
         self._run: ActiveRun | None = None
         self._evaluations: Evaluations | None = None
-        self._end: Future[str] = Future()
+        self._end: futures.Future[str] = futures.Future()
         self._begun = threading.Lock()
         if spec.name is not None:
             self._begin()
 
-    def result(self, *objective: bytes) -> str:
+    def result(self, *objective: bytes) -> str | None:
         """Wait for the end of the run; return the reason for it, or raise what the user should know.
 
         The first call begins the run. A driver with a name begins by itself, since no client may be there to call again
-        when it restarts. `objective` is the pickled objective, in parts (`serialization.parts`).
+        when it restarts. It returns None after ANSWER_WITHIN seconds, since a call goes on though its client has left.
+        `objective` is the pickled objective, in parts (`serialization.parts`).
         """
         self._begin(*objective)
-        return self._end.result()
+        ended, _ = futures.wait([self._end], timeout=None if self._spec.name is None else ANSWER_WITHIN)
+        return self._end.result() if ended else None
 
     def stop(self) -> None:
         """End the run as soon as possible; what still runs is left to a resume."""
@@ -171,7 +175,16 @@ class Driver:
                 end_children([mark_of_run(self._spec.folder)])
 
     def _until_stopped(self, run: ActiveRun, evaluations: Evaluations) -> str:
-        reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
+        """Work until a stop rule ends the run, and repeat the best evaluations. Return the reason for the end.
+
+        A run all of whose evaluations fail has an end too, before the error that says so.
+        """
+        try:
+            reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
+        except RunError as error:
+            run.end(str(error))
+            raise
+        evaluations.cancel()  # what still runs is left to a resume: its outcome is none of a repeat
         self._doing = REEVALUATING
         while self._time_left(run) and (again := run.ask_again()):
             jobs = [Job(*each) for each in again]
@@ -185,7 +198,7 @@ class Driver:
         if record is None or (
             (folder / journal.NAME).exists() and Run.load(folder).objective.get("launch") == record["launch"]
         ):
-            run = ActiveRun.resume(folder, settings.evals, objective.key, objective.prior_mean)
+            run = ActiveRun.resume(folder, settings.evals, objective.key, objective.prior_mean, settings.backup)
             try:
                 algebra.device(run.optimizer.device)
             except InputError as error:

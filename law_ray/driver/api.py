@@ -31,7 +31,6 @@ from law_ray.runs.active import folder_for
 from law_ray.runs.objective import BlackBox, say_what_runs
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
-from law_ray.utils.showing import shell_word
 from law_ray.utils.threads import available_cpus
 
 log = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ def minimize(
             the objective suggests (`starts`), at most half of it. An array of orderings: these, and then as "auto".
             "none": random orderings alone.
         out: The run folder, by default a new one in law-ray-runs. Every result is in its journal at once.
-        address: Of a Ray cluster to join. By default the one that `ray.init` connected to, else a new one here.
+        address: Of a Ray cluster to join. That which `ray.init` has joined comes first. By default a new one here.
         progress: Whether to show a progress line on stderr.
         callbacks: Functions that are called in this process with each `Trial` that was told or has failed, in the
             order of the journal. Re-evaluations are none. One that raises ends the run, which can be resumed, and
@@ -221,7 +220,7 @@ def resume(
         objective: The objective that the run was started with. By default it is loaded by the name in the journal,
             which runs its code: the log says which, as a warning. Do so with your own runs only.
         evals: A larger budget, which extends the run.
-        backup: A URI where to keep a copy of the run folder; by default the one that the run was started with.
+        backup: A URI where to keep a copy of the run folder from now on; by default where it was kept so far.
             `law_ray.runs.backup.fetch` brings a run back from there.
         address: As for `minimize`.
         progress: As for `minimize`.
@@ -295,8 +294,4 @@ def _interrupted(folder: Path) -> Interrupted:
     """Return what says to the user who interrupted how the run goes on."""
     if not (folder / journal.NAME).exists():
         return Interrupted(f"interrupted before the run began: nothing is in {folder}")
-    first = journal.read(folder)[0]
-    assert first["type"] == "run"
-    by_name = first["objective"]["source"] is not None
-    how = f"`law-ray resume {shell_word(folder)}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
-    return Interrupted(f"interrupted: every finished evaluation is kept, {how} continues")
+    return Interrupted(f"interrupted: every finished evaluation is kept, {journal.how_to_resume(folder)} continues")

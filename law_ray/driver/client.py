@@ -67,11 +67,11 @@ def watch(
         OSError: The cluster's head is gone.
         RayError: The driver raised, or Ray failed. `user_error` says what it means.
     """
-    done = driver.result.remote(*parts(pickled))
+    end = End(driver, *parts(pickled))
     view = _View(driver, Progress(progress))
     try:
         while True:
-            ended = bool(ray.wait([done], timeout=POLL)[0])
+            ended = end.within(POLL)
             view.look(last=ended)
             late = max_time is not None and view.busy_for > max_time + GRACE
             if late and not ended:
@@ -80,14 +80,36 @@ def watch(
                 with view.progress.aside():
                     at_each_look()
             if ended:
-                reason: str = ray.get(done)
-                return reason
+                return end.reason()
             if late:
                 return TIME_IS_UP
             if interrupted.is_set():
                 raise KeyboardInterrupt
     finally:
         view.progress.close()
+
+
+class End:
+    """The end of a driver's run. A driver with a name is asked for it again and again."""
+
+    def __init__(self, driver: Any, *objective: bytes) -> None:
+        self._driver = driver
+        self._answer = driver.result.remote(*objective)
+
+    def within(self, seconds: float) -> bool:
+        """Wait for the end, at most so long, and say whether the run has ended, well or with an error."""
+        if not ray.wait([self._answer], timeout=seconds)[0]:
+            return False
+        with suppress(RayError):
+            if ray.get(self._answer) is None:
+                self._answer = self._driver.result.remote()
+                return False
+        return True
+
+    def reason(self) -> str:
+        """Return why a run that has ended did so. Raises RayError if the driver raised, or Ray failed."""
+        reason: str = ray.get(self._answer)
+        return reason
 
 
 class _View:
@@ -163,10 +185,10 @@ def stop(driver: Any, folder: Path) -> None:
     A driver that prepares or chooses is not waited for.
     """
     driver.stop.remote()
-    done = driver.result.remote()
+    end = End(driver)
     deadline = time.monotonic() + STOP_TIMEOUT
     with suppress(RayError, OSError):
-        while time.monotonic() < deadline and not ray.wait([done], timeout=POLL)[0]:
+        while time.monotonic() < deadline and not end.within(POLL):
             knock(ray.get_runtime_context().gcs_address)  # a batch system may have told all of Ray to end too
             with suppress(GetTimeoutError):
                 if ray.get(driver.status.remote(), timeout=POLL).doing in (PREPARING, CHOOSING):

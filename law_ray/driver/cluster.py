@@ -30,7 +30,8 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
     """Connect this process to a Ray cluster, unless it is connected already.
 
     Args:
-        address: The cluster to join; None to start one on this machine, or to join the one whose job this is.
+        address: The cluster to join; None to start one on this machine, or to join the one whose job this is. Not used,
+            which is logged, where this process has joined another one.
         objective_bytes: The size of the pickled objective, which the object store of a new cluster must hold.
 
     Returns:
@@ -41,6 +42,9 @@ def connect(address: str | None, objective_bytes: int = 0) -> bool:
         RunError: Ray does not start on this machine.
     """
     if ray.is_initialized():
+        joined = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", joined):
+            log.warning("the address %s is not used: this process has joined the Ray cluster at %s", address, joined)
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

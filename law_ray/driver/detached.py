@@ -6,7 +6,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from law_ray.driver.actor import NAMESPACE, Spec, start_driver
-from law_ray.driver.client import POLL, interrupts, stop, user_error, watch
+from law_ray.driver.client import POLL, End, interrupts, stop, user_error, watch
 from law_ray.driver.cluster import check_request, connected
 from law_ray.driver.progress import PREPARING
 from law_ray.errors import InputError, Interrupted
@@ -31,13 +31,13 @@ def start_detached(spec: Spec, address: str | None) -> None:
                 f"a driver named {spec.name} is on this cluster already: attach to it, stop it, or choose another name"
             ) from None
         try:
-            done = driver.result.remote()
-            while ray.get(driver.status.remote()).doing == PREPARING and not ray.wait([done], timeout=POLL)[0]:
+            end = End(driver)
+            while ray.get(driver.status.remote()).doing == PREPARING and not end.within(POLL):
                 if interrupted.is_set():
                     stop(driver, spec.folder)
                     raise Interrupted(f"interrupted while {spec.name} was prepared: nothing goes on")
-            if ray.wait([done], timeout=0)[0]:
-                ray.get(done)  # raises the error that ended the run
+            if end.within(0):
+                end.reason()  # raises the error that ended the run
         except RayError as error:
             ray.kill(driver)  # it would keep the name
             raise user_error(error, spec.folder) from None

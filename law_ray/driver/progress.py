@@ -84,7 +84,7 @@ def time_left(run: ActiveRun, slots: int) -> Left | None:
     expected = [run.expected_seconds.get(trial.id, math.nan) for trial in run.pending]
     pending = [mean if math.isnan(each) else each for each in expected]
     if settings.mode == "async":
-        left = (sum(pending) + rest * mean) / slots + rest * ask
+        left = (sum(pending) + rest * mean) / min(slots, settings.batch_size or slots) + rest * ask
     else:
         round_seconds = (math.ceil(batch / slots) - 1) * mean + _expected_maximum(seconds, min(batch, slots))
         left = _makespan(pending, slots) + rest / batch * (ask + round_seconds)

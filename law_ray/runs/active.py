@@ -19,7 +19,7 @@ from law_ray.runs import journal as journals
 from law_ray.runs.durations import LEAST_VALUES, MAX_VALUES, Durations, number_ending
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.journal import VERSION, Journal
-from law_ray.runs.records import FailRecord, ObjectiveRecord, Record, TellAgainRecord, TellRecord
+from law_ray.runs.records import FailRecord, ObjectiveRecord, Record, ResumeRecord, TellAgainRecord, TellRecord
 from law_ray.runs.reevaluation import contenders
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
@@ -86,12 +86,20 @@ class ActiveRun(Run):
 
     @classmethod
     def resume(
-        cls, folder: Path, evals: int | None = None, key: Key | None = None, prior_mean: Proxy | None = None
+        cls,
+        folder: Path,
+        evals: int | None = None,
+        key: Key | None = None,
+        prior_mean: Proxy | None = None,
+        backup: str | None = None,
     ) -> Self:
-        """Continue the run in `folder` where its journal ends; `evals`, if given, is its new budget."""
+        """Continue the run in `folder` where its journal ends; `evals` and `backup`, if given, hold from now on."""
         journal = Journal(folder)
         run = cls.replayed(folder, journal.records, key, prior_mean)._opened(journal)
-        run._record({"type": "resume", "time": time.time(), "evals": evals or run.settings.evals})
+        record: ResumeRecord = {"type": "resume", "time": time.time(), "evals": evals or run.settings.evals}
+        if backup not in (None, run.settings.backup):
+            record["backup"] = backup
+        run._record(record)
         return run
 
     def _opened(self, journal: Journal) -> Self:
@@ -183,7 +191,7 @@ class ActiveRun(Run):
         """Return the points that keep all slots busy, in asynchronous mode; empty if none are needed.
 
         As many trials are pending as there are slots, and some more that are chosen ahead. With a batch size, that many
-        are pending, and no more.
+        are pending, and no more. The initial design is asked for at once.
 
         As many trials in turn as there are slots make a round, whether or not those of the round before have ended. LAW
         chooses the first point of a round as the acquisition's maximum, and the others as further points of that batch.

@@ -12,6 +12,7 @@ import os
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from law_ray.errors import InputError, RunError
 from law_ray.runs import lines
@@ -120,8 +121,16 @@ def check_free(folder: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use the run folder {folder} ({error.strerror}): give another folder") from None
-    again = f"`law-ray resume {shell_word(folder)}`"
-    raise InputError(f"{folder} already holds a run: continue it with {again} or give another folder")
+    raise InputError(f"{folder} already holds a run: continue it with {how_to_resume(folder)} or give another folder")
+
+
+def how_to_resume(folder: Path) -> str:
+    """Return what continues the run in a folder: the command where the journal names the objective, or else a call."""
+    by_name = True  # also where the journal cannot be read, which the command says
+    with contextlib.suppress(InputError, LookupError, TypeError):
+        first: Any = read(folder)[0]
+        by_name = first["objective"]["source"] is not None
+    return f"`law-ray resume {shell_word(folder)}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
 
 
 def wait_until_free(folder: Path, seconds: float) -> None:

@@ -143,12 +143,12 @@ class BlackBox:
         if self.name != record["name"]:
             raise InputError(
                 f"{folder} is a run of another objective, {record['name']}, and this one is {self.name}: give that "
-                "one, or another folder with --out"
+                "one, or begin a new run in another folder"
             )
         if self.fingerprint != record["fingerprint"]:
             raise InputError(
                 f"{folder} is a run of another objective: the data or options of {self.name} have changed; restore "
-                "them, or begin a new run in another folder with --out"
+                "them, or begin a new run in another folder"
             )
         if self._code != record.get("code", self._code):
             warnings.warn(f"the code of {self.name} has changed since the run began; old values stay", stacklevel=3)

@@ -121,10 +121,12 @@ class ResumeRecord(TypedDict):
     type: Literal["resume"]
     time: float
     evals: int
+    backup: NotRequired[str]
+    """where the backup is from then on, if it is given or another one"""
 
 
 class EndRecord(TypedDict):
-    """The run ended; a later resume may continue it. Absent after a crash, and from older journals."""
+    """The run ended; a later resume may continue it. Absent where its process was killed, and from older journals."""
 
     type: Literal["end"]
     time: float

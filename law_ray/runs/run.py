@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -49,7 +50,7 @@ class Run(Plots):
         failures: The reasons of the failed trials, in the order in which they failed.
         batches: The number of each trial's batch, by id.
         workers: The workers that made the evaluations, "HOST-NODE/PID" by trial id, where the journal says so.
-        end_reason: Why the run ended; "" while it goes on, after a crash, and in older journals.
+        end_reason: Why the run ended; "" while it goes on, where its process was killed, and in older journals.
         records: Those of the journal, when it was read by `load`; empty in a run that goes on here.
         seconds_asking: Seconds spent on choosing batches.
         seconds_evaluating: Seconds spent on waiting for evaluations: the sum over the results of the time since the
@@ -158,7 +159,8 @@ class Run(Plots):
                 if record["evals"] > self.settings.evals:
                     last = self.optimizer.trials[-1].round if self.optimizer.trials else INITIAL
                     self.extension = Extension(last, self.n_repeats, self.has_reached_target)
-                self.settings = replace(self.settings, evals=record["evals"])
+                backup = record.get("backup", self.settings.backup)
+                self.settings = replace(self.settings, evals=record["evals"], backup=backup)
                 self.end_reason = ""
             case "end":
                 self.end_reason = record["reason"]
@@ -228,12 +230,12 @@ class Run(Plots):
         """Return the settings with `evals`, if given, as the budget.
 
         Raises:
-            InputError: The run was given more.
+            InputError: The run was given more, or it is no integer.
         """
         given = self.settings.evals
-        if evals is not None and evals < given:
+        if isinstance(evals, Integral) and evals < given:
             raise InputError(f"evals is {evals}, but the run in {self.folder} was given {given}: give no fewer")
-        return replace(self.settings, evals=evals or given)
+        return replace(self.settings, evals=given if evals is None else evals)
 
     def is_complete(self, evals: int) -> bool:
         """Return whether the run has ended with nothing left to do for a resume with the budget `evals`."""

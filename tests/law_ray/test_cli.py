@@ -32,6 +32,7 @@ from law_ray.runs import backup
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
+from law_ray.runs.report import page
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
 from tests.law_ray.runs import working
@@ -346,6 +347,9 @@ BAD = {
     "unreadable objective option": (["run", "nml:sachs", "-o", "seed=x"], "seed"),
     "no command": (["walk"], "walk"),
     "no run to resume": (["resume", "nowhere"], "nowhere"),
+    "a place to fetch a folder to": (["resume", "done", "--out", "there"], "--out there is where to fetch a run"),
+    "figures that are watched": (["report", "done", "--png", "--watch"], "leave out --watch and --out"),
+    "figures in a file": (["report", "done", "--png", "--out", "x.html"], "leave out --watch and --out"),
     "no run to report": (["report", "nowhere"], "nowhere"),
     "folder that holds a run": ([*SCORE, "--n-items", "9", "--out", "done"], "done"),
     "no cluster to go on": ([*SCORE, "--n-items", "9", "--detach", "night"], "give its address (--address)"),
@@ -395,6 +399,30 @@ def test_a_report_runs_no_code_of_the_user_unless_told_to(project, here):
     silent = here("report", "run", cwd=project)
     assert (silent.stdout.split(), silent.stderr) == (["run/report.html"], "")
     assert "the code ran" in here("report", "run", "--import", cwd=project).stderr
+
+
+def test_what_an_objective_prints_when_it_is_imported_is_none_of_the_answer(project, here):
+    (project / "talking.py").write_text("print('LOADING DATA')\ndef score(permutation):\n    return 0.0\n")
+    run = ["run", "talking.py:score", "--n-items", "5", "--evals", "4", "--n-init", "9", "--json"]
+    refused = here(*run, cwd=project, code=2)
+    assert refused.stdout == ""
+    assert "LOADING DATA" in refused.stderr
+
+
+def test_a_watched_run_that_ends_while_its_page_is_written_gets_its_last_page(project, here, monkeypatch):
+    run = working.started(project / "run", Settings(n_items=6, evals=10, n_init=4, batch_size=3, method="random"))
+    working.work(run, limit=5)
+    pages, write = [], page.write
+
+    def writing(*arguments):
+        pages.append(write(*arguments))
+        if len(pages) == 1:
+            run.end("it was interrupted")
+        return pages[-1]
+
+    monkeypatch.setattr(page, "write", writing)
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("nothing is to be waited for"))
+    assert here("report", "run", "--watch", cwd=project).stdout.split() == 2 * ["run/report.html"]
 
 
 def test_an_address_that_nobody_answers_is_refused_too_by_a_process_of_its_own(project):

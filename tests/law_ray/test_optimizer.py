@@ -371,6 +371,15 @@ def test_model_is_never_less_likely_than_the_one_before_on_the_same_values():
         assert evidence(opt.model) >= evidence(before) - 1e-6
 
 
+def test_a_fitted_model_of_a_method_that_has_none_is_refused():
+    opt = Optimizer(6, "law-est", n_init=4)
+    for trial in opt.ask(4):
+        opt.tell(trial.id, objective(trial.permutation))
+    opt.ask(1)
+    with pytest.raises(InputError, match="there is a fitted model, but random has none"):
+        Optimizer(6, "random").replay([np.arange(6)], 1, opt.model.to_record())
+
+
 def test_every_ask_draws_other_random_numbers_for_each_of_its_purposes():
     """An ask may draw what the same ask of another optimizer draws, but never what an earlier ask has drawn."""
     fitted, chosen = [], []

@@ -383,6 +383,8 @@ def test_a_saved_search_is_restored_by_one_with_the_same_settings_alone(tmp_path
         ({"metric": "other"}, "metric"),
         ({"before": []}, "before"),
         ({"fixed": {5: 5}}, "fixed"),
+        ({"parameter": "tour"}, "parameter is 'tour', but"),
+        ({"standard_error": "se"}, "standard_error is 'se', but None"),
     ):
         with pytest.raises(InputError, match=culprit):
             search(**changed).restore(state)

@@ -67,8 +67,9 @@ def load(folder: Path, with_code: bool = False) -> tuple[Run, BlackBox | None]:
 
 
 def journal_size(folder: Path) -> int:
-    """Return the size of the journal, in bytes."""
-    return (folder / journal.NAME).stat().st_size
+    """Return the size of the journal, in bytes; 0 if there is none."""
+    path = folder / journal.NAME
+    return path.stat().st_size if path.is_file() else 0
 
 
 def write(run: Run, objective: BlackBox | None = None, path: Path | None = None, refresh: int | None = None) -> Path:

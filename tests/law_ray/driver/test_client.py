@@ -10,7 +10,7 @@ import ray
 from ray.exceptions import ActorDiedError, RaySystemError, RayTaskError
 
 from law_ray.driver import client
-from law_ray.driver.client import _View, ignore_interrupts, interrupts, user_error
+from law_ray.driver.client import End, _View, ignore_interrupts, interrupts, user_error
 from law_ray.driver.progress import Progress, Status
 from law_ray.errors import RunError
 from law_ray.runs import journal
@@ -112,6 +112,33 @@ class Clock:
 
     def monotonic(self):
         return self.now
+
+
+class Ending:
+    """A driver that ends, well or not, when it is asked for the third time."""
+
+    def __init__(self, failing):
+        self.failing, self.asked = failing, 0
+
+    def result(self):
+        self.asked += 1
+        if self.asked < 3:
+            return None
+        if self.failing:
+            raise RunError("no licence")
+        return "the time was up"
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_driver_that_says_that_it_goes_on_is_asked_again(failing):
+    end = End(ray.remote(Ending).options(num_cpus=0).remote(failing))
+    assert [end.within(60) for _ in range(4)] == [False, False, True, True]
+    if failing:
+        with pytest.raises(RunError, match="no licence"):
+            end.reason()
+    else:
+        assert end.reason() == "the time was up"
 
 
 @pytest.mark.parametrize("answers", [True, False])

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+import ray
 
 from law_ray.driver import cluster
 from law_ray.driver.cluster import check_request, slots
@@ -75,6 +76,15 @@ def test_a_ray_of_ones_own_listens_on_loopback_alone(tmp_path):
     values = [float(value) for value in done.stdout.split()]
     assert len(values) == 2, done.stderr
     assert all(0 < value < 1000 for value in values)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("address", ["auto", None, "own", "10.0.0.1:6379"])
+def test_another_address_than_that_of_the_cluster_joined_is_said_to_be_unused(address, caplog):
+    joined = ray.get_runtime_context().gcs_address
+    assert not cluster.connect(joined if address == "own" else address)
+    unused = f"the address {address} is not used: this process has joined the Ray cluster at {joined}"
+    assert caplog.messages == ([unused] if address == "10.0.0.1:6379" else [])
 
 
 def test_a_ray_that_does_not_start_in_time_is_an_error_in_one_line_and_is_cleared_away(monkeypatch):

@@ -69,6 +69,7 @@ def test_asynchronous_evaluations_fill_the_slots(tmp_path):
     run = begun(tmp_path, 10, dataclasses.replace(SETTINGS, mode="async"))
     run.seconds_of_asks = [1.0]
     assert time_left(run, slots=2) == Left(20 / 2 * 2.0 + 20 * 1.0, at_least=False)
+    assert time_left(run, slots=16) == Left(20 / 5 * 2.0 + 20 * 1.0, at_least=False)  # but no more than the batch size
 
 
 def test_uneven_evaluations_make_rounds_as_long_as_their_longest(tmp_path):

@@ -520,6 +520,17 @@ def test_a_run_can_be_extended_more_than_once_and_a_resume_without_a_budget_keep
         run.journal.close()
 
 
+def test_a_backup_that_a_resume_names_holds_from_then_on(tmp_path):
+    started(tmp_path / "run").journal.close()
+    for given, backup in ((None, None), ("file:///a", "file:///a"), (None, "file:///a"), ("file:///b", "file:///b")):
+        run = ActiveRun.resume(tmp_path / "run", backup=given)
+        assert run.settings.backup == Run.load(tmp_path / "run").settings.backup == backup
+        run.journal.close()
+    resumes = [record for record in journal.read(tmp_path / "run") if record["type"] == "resume"]
+    assert [record.get("backup") for record in resumes] == [None, "file:///a", None, "file:///b"]
+    assert {record["evals"] for record in resumes} == {QUICK.evals}
+
+
 def test_patience_in_asynchronous_mode_counts_rounds_that_have_ended_and_lets_the_rest_end(tmp_path):
     run = started(tmp_path / "run", dataclasses.replace(QUICK, mode="async", patience=2))
     values = iter([5.0] * 10 + [4.0] * 4 + [9.0] * 100)

@@ -1,6 +1,7 @@
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import threading
 import time
@@ -221,6 +222,18 @@ def _elsewhere(folder):
 def test_a_folder_that_holds_a_run_is_refused(folder):
     with pytest.raises(InputError, match="already holds a run"):
         Journal.create(folder, RUN)
+
+
+@pytest.mark.parametrize("source", [None, {"name": "f.py:f", "options": {}}])
+def test_a_run_is_resumed_by_a_command_only_if_the_journal_names_its_objective(tmp_path, source):
+    Journal.create(tmp_path, RUN | {"objective": {"name": "f", "source": source}}).close()
+    command = f"`law-ray resume {tmp_path}`"
+    expected = f"law_ray.resume({str(tmp_path)!r}, objective)" if source is None else command
+    assert journal.how_to_resume(tmp_path) == expected
+    with pytest.raises(InputError, match=re.escape(f"continue it with {expected} or give another folder")):
+        journal.check_free(tmp_path)
+    (tmp_path / NAME).write_text("nonsense")
+    assert journal.how_to_resume(tmp_path) == command  # which says what is wrong with it
 
 
 def test_folders_without_a_run_are_refused_by_name(tmp_path):

@@ -93,6 +93,9 @@ def test_a_budget_may_be_left_or_raised_and_not_lowered():
     run = replayed()
     assert run.extended(None) == run.extended(20) == run.settings
     assert run.extended(30) == dataclasses.replace(QUICK, evals=30)
+    for evals in ("30", 30.5):
+        with pytest.raises(InputError, match=f"evals is {evals!r}: give an integer"):
+            run.extended(evals)
     with pytest.raises(InputError, match=r"^evals is 19, but the run in run was given 20: give no fewer$"):
         run.extended(19)
 

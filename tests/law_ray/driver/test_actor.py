@@ -1,18 +1,24 @@
-"""What a run begins with: the objective's own orderings, the user's, and constraints from both.
+"""The driver's own code, in this process: how a run is opened, what becomes of outcomes, and what clients are told.
 
-The run is opened by the driver's own code. Where Ray itself is not the point, it goes on in this process.
+A run begins with the objective's own orderings, the user's, and constraints from both.
 """
+
+import threading
 
 import numpy as np
 import pytest
 
 import law_ray
-from law_ray.driver.actor import Driver
+from law_ray.driver import actor
+from law_ray.driver.actor import Driver, Spec
 from law_ray.driver.api import _spec
-from law_ray.errors import InputError
+from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
+from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
-from tests.law_ray.runs.working import comparable, work
+from law_ray.runs.run import Run
+from law_ray.runs.settings import Settings
+from tests.law_ray.runs.working import comparable, started, work
 
 OPTIONS = {"evals": 12, "n_init": 6, "batch_size": 3}
 
@@ -163,3 +169,94 @@ def test_a_prior_mean_that_cannot_be_used_is_refused_before_anything_is_evaluate
     with pytest.raises(InputError, match="return one finite number for each"):
         run(tmp_path / "run", Unusable(), start="none")
     assert not (tmp_path / "run" / journal.NAME).exists()
+
+
+# outcomes and ends
+
+NOISY = Settings(
+    n_items=8, evals=20, n_init=8, method="random", mode="async", batch_size=8, target=0.0, reevaluations=5
+)
+
+
+@pytest.fixture
+def without_a_cluster(monkeypatch):
+    monkeypatch.setattr(actor, "slots", lambda settings: 8)
+
+
+class OneByOne:
+    """Evaluations that end one at a time, in the order in which they were submitted."""
+
+    def __init__(self, outcomes):
+        self.outcomes = outcomes
+        self.jobs = []
+
+    def __len__(self):
+        return len(self.jobs)
+
+    def submit(self, job):
+        self.jobs.append(job)
+
+    def wait(self):
+        job = self.jobs.pop(0)
+        return [(job, self.outcomes(job))]
+
+    def ages(self):
+        return {}
+
+    def cancel(self):
+        self.jobs.clear()
+
+
+@pytest.mark.usefixtures("without_a_cluster")
+def test_what_still_runs_when_the_target_is_reached_is_no_repeat_of_its_trial(tmp_path):
+    """Trial 2 reaches the target while later ones run, which are left to a resume."""
+    run = started(tmp_path, NOISY)
+    values = {0: 5.0, 1: 5.0, 2: 0.0}
+    evaluations = OneByOne(lambda job: Outcome(values[job.trial.id], 10.0))
+    assert Driver(Spec(tmp_path, NOISY, None))._until_stopped(run, evaluations) == "the target was reached"
+    read = Run.load(tmp_path)
+    states = [trial.state for trial in read.optimizer.trials]
+    assert states == ["told"] * 3 + ["pending"] * (len(states) - 3)
+    assert len(states) > 8
+    assert set(read.repeats) <= {0, 1, 2}
+    assert (read.n_repeats, read.repeats_left) == (5, 0)
+
+
+@pytest.mark.usefixtures("without_a_cluster")
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_run_that_only_fails_has_an_end_in_its_journal(tmp_path, mode):
+    settings = Settings(n_items=8, evals=40, n_init=8, method="random", mode=mode, batch_size=4)
+    run = started(tmp_path, settings)
+    evaluations = OneByOne(lambda job: Outcome(reason="no licence"))
+    with pytest.raises(RunError, match="all failed; trial 0: no licence"):
+        Driver(Spec(tmp_path, settings, None))._until_stopped(run, evaluations)
+    assert journal.read(tmp_path)[-1]["type"] == "end"
+    assert "all failed" in Run.load(tmp_path).end_reason
+    assert not Run.load(tmp_path).is_complete(40)
+
+
+@pytest.mark.parametrize("failure", [None, RunError("no licence")])
+def test_a_driver_with_a_name_says_now_and_then_that_the_run_goes_on(tmp_path, monkeypatch, failure):
+    """Else each client that has left would hold one of its threads until the end."""
+    monkeypatch.setattr(actor, "ANSWER_WITHIN", 0.05)
+    end = threading.Event()
+
+    def work(self, pickled):
+        end.wait(60)
+        if failure is not None:
+            raise failure
+        return "all evaluations were made"
+
+    monkeypatch.setattr(Driver, "_work", work)
+    named = Driver(Spec(tmp_path, NOISY, None, name="night"))
+    assert named.result() is None
+    end.set()
+    unnamed = Driver(Spec(tmp_path, NOISY, None))
+    if failure is None:
+        assert unnamed.result(b"pickled") == "all evaluations were made"
+        assert next(filter(None, iter(named.result, ""))) == "all evaluations were made"
+    else:
+        with pytest.raises(RunError, match="no licence"):
+            unnamed.result(b"pickled")
+        with pytest.raises(RunError, match="no licence"):
+            list(iter(named.result, ""))
