@@ -55,7 +55,8 @@ class Optimizer:
         before: Pairs (a, b), in addition to the constraints: item a must come before item b.
         fixed: {item: position}, in addition to the constraints.
         item_names: The (n_items,) names by which `before`, `fixed` and `start` may refer to items, besides numbers.
-        noisy: Whether the values are noisy. With a standard error told they are taken to be in any case.
+        noisy: Whether the values are noisy. With a standard error told they are taken to be in any case; law-auto then
+            decides by the errors.
         device: Where the models' matrices are: "cpu", "cuda" (torch, on a GPU), or "auto" (a GPU if torch finds one).
 
     Raises:
@@ -99,6 +100,8 @@ class Optimizer:
             raise InputError(f"constraints is {constraints!r}: give law_ray.Constraints, or pairs as before and fixed")
         if constraints is not None and constraints.n_items != self.n_items:
             raise InputError(f"the constraints are on {constraints.n_items} items: give them for {self.n_items}")
+        if isinstance(item_names, str) or not isinstance(item_names, Iterable | None):
+            raise InputError(f"item_names is {item_names!r}: give a list of names")
         item_names = None if item_names is None else tuple(map(str, item_names))
         if item_names is not None and not len(item_names) == len(set(item_names)) == self.n_items:
             raise InputError(

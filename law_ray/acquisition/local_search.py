@@ -33,7 +33,7 @@ MAX_BARREN = 20_000
 At 200 items, with 80,000 moves, most steps of a climb made sure that nothing was left to gain.
 """
 MANY_MOVES = 7_000
-"""Climbs with more moves than so many, those of 60 items, are cut short (heuristic).
+"""Climbs with more moves than so many are cut short (heuristic): of more than 60 items, by all moves together.
 
 Of 100 items and 960 values, twelve climbs for the first point made 860 steps in 8 s, and had gained 99 % after 1 s.
 """
@@ -100,7 +100,8 @@ def climb(
     """Climb from `starts` and return the distinct ends and their values, the largest value first.
 
     A climb visits only allowed permutations, and never steps onto an excluded one. A climb that starts on an excluded
-    permutation first moves to a free neighbour, even downhill; without such a neighbour it ends there with value -inf.
+    permutation first moves to a free neighbour, even downhill. Where none of the moves that it tries leads to one, it
+    ends there with value -inf, but for the best end with `certify`.
     Cost of a step of m climbers: O(m n n_items^2) to rank their moves, with the weighted precedence kernel
     O(m n n_items^3), and O(m N_PROMISING n^2) to evaluate the promising ones.
 

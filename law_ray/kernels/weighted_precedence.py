@@ -58,7 +58,7 @@ class WeightedPrecedenceHyperparameters:
         """(n_items, n_items) w_ab, symmetric, 0 on the diagonal."""
         s = np.array(self.item_weights)
         a, b = np.triu_indices(len(s), 1)
-        return symmetric(len(s), self.unit * s[a] * s[b] * np.array(self.pair_factors))
+        return symmetric(self.unit * s[a] * s[b] * np.array(self.pair_factors), len(s))
 
     @property
     def reversals(self) -> FloatArray:
@@ -121,7 +121,7 @@ class WeightedPrecedenceKernel:
         return np.maximum(-np.log(correlations), 0.0)
 
 
-def symmetric(n_items: int, pairs: FloatArray) -> FloatArray:
+def symmetric(pairs: FloatArray, n_items: int) -> FloatArray:
     """Return numbers of the pairs a < b (n_pairs,), row by row, as a matrix (n_items, n_items), 0 on the diagonal."""
     a, b = np.triu_indices(n_items, 1)
     matrix = np.zeros((n_items, n_items))

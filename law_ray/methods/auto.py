@@ -103,11 +103,13 @@ def law_auto(context: BatchContext, batch_size: int, design: Design = DESIGN) ->
 def noise_matters(context: BatchContext) -> bool:
     """Say whether the values are noisy, and not by standard errors that are small beside their deviation.
 
-    NML totals have errors of half a nat at most, and deviate by tens to thousands: they are as good as exact.
+    NML totals have errors of half a nat at most, and deviate by tens to thousands: they are as good as exact. Values
+    whose error is unknown are taken to have such errors as the others.
     """
     scale = scale_of(context.y)
-    errors = np.minimum(context.standard_errors / scale, MAX_STANDARD_ERROR)
-    small = errors.any() and np.sqrt(np.mean(errors**2)) < NEGLIGIBLE * np.std(context.y / scale)
+    known = context.standard_errors[context.standard_errors > 0]
+    errors = np.minimum(known / scale, MAX_STANDARD_ERROR)
+    small = len(errors) and np.sqrt(np.mean(errors**2)) < NEGLIGIBLE * np.std(context.y / scale)
     return context.noisy and not small
 
 

@@ -26,14 +26,16 @@ def dpp_sample_est(context: BatchContext, batch_size: int) -> IntArray:
 
     The limit of the chain is the k-DPP, k = B - 1, of the posterior covariance given the first point. Like the paper's
     (supplement), the chain has only N_STEPS steps. So the batch is the greedy maximum, perturbed, rather than a draw
-    from the k-DPP.
+    from the k-DPP. A batch that continues a round has no such first point: the chain replaces all of it.
     """
-    first, *others = dpp_max_est(context, batch_size)
-    excluded = context.excluded.copy()
-    excluded.add(first)
+    batch = list(dpp_max_est(context, batch_size))
+    first, others = ([], batch) if context.continue_round else (batch[:1], batch[1:])
+    excluded, process = context.excluded.copy(), context.posterior
+    for point in first:
+        excluded.add(point)
+        process = process.condition(point[None])
     proposals = context.constraints.sample(N_STEPS, context.rng)
-    given_first = context.posterior.condition(first[None])
-    return np.array([first, *sample_dpp(given_first, others, proposals, excluded, context.rng)])
+    return np.array([*first, *sample_dpp(process, others, proposals, excluded, context.rng)])
 
 
 def sample_dpp(

@@ -88,8 +88,8 @@ def greedy(
     Args:
         context: What the batch is chosen from.
         batch_size: The number of points.
-        gauge: The posterior, or its prior. Its variance given the batch, observation noise included, is the third
-            argument of the value (see `Landscape`).
+        gauge: The posterior, or its prior. Its variance given the batch, whose points are observed with noise, is the
+            third argument of the value (see `Landscape`).
         value_of: Makes the value from the batch so far.
         pooled: Whether most points come from the pool.
 

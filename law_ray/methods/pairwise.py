@@ -10,9 +10,10 @@ import numpy as np
 from law_ray.acquisition import tabu_search
 from law_ray.acquisition.functions import log_ei, ucb
 from law_ray.acquisition.pairwise_search import Value, maximise
+from law_ray.kernels.weighted_precedence import symmetric
 from law_ray.methods.context import BatchContext
 from law_ray.methods.incumbent import incumbent
-from law_ray.models.pairwise.ensemble import Ensemble, symmetric
+from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.models.pairwise.templates import Template
 from law_ray.space.exclusions import Exclusions, draw_free

@@ -12,7 +12,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import lapack, parallel
 
 N_FIT = 500
-"""Points that a fit of a kernel uses at most.
+"""Points that a fit of a kernel uses at most, but for the kernels of one distance (`fit_distance`).
 
 Heuristic: the cost is O(n^3) per evaluation.
 """

@@ -149,8 +149,8 @@ def fit(
     """Return the hyperparameters of largest posterior density given (X, y), by L-BFGS.
 
     It starts from the previous fit, and afresh with equal weights, because a component without a weight in the previous
-    fit would not come back. Cost: WARM_STEPS + FRESH_STEPS evaluations of the evidence of at most N_FIT points,
-    O(N_FIT^3) each.
+    fit would not come back. Cost: WARM_STEPS + FRESH_STEPS steps, each one or a few evaluations of the evidence of at
+    most N_FIT points, O(N_FIT^3).
 
     Args:
         X: (n, n_items) permutations.

@@ -144,7 +144,8 @@ def fit(
     """Return the hyperparameters of largest posterior density given (X, y), by L-BFGS.
 
     It starts from the previous fit, and from random vectors where that is not too costly. Cost: WARM_STEPS +
-    FRESH_STEPS evaluations of the evidence of at most N_FIT points (see `TourEvidence`), or fewer (`MAX_WORK`).
+    FRESH_STEPS steps, each one or a few evaluations of the evidence of at most N_FIT points (see `TourEvidence`), or
+    fewer (`MAX_WORK`).
 
     Args:
         X: (n, n_items) permutations.

@@ -73,7 +73,7 @@ class WeightedPrecedenceEvidence:
         """
         weight, noise, unit = np.exp(parameters[:3])
         shares, s = weight / self._n_items * np.exp(parameters[self.shares]), np.exp(parameters[self.items])
-        pair_weights = symmetric(self._n_items, unit * np.exp(parameters[self.pairs])) * np.outer(s, s)
+        pair_weights = symmetric(unit * np.exp(parameters[self.pairs]), self._n_items) * np.outer(s, s)
         P = self._positions
         of_items = enumerate(zip(shares, pair_weights, strict=True))
         parts = [item_part(item, share, weights, P, P) for item, (share, weights) in of_items]
@@ -125,7 +125,8 @@ def fit(
 ) -> WeightedPrecedenceHyperparameters:
     """Return the hyperparameters of largest posterior density given (X, y), by L-BFGS from the previous fit if any.
 
-    Cost: WARM_STEPS or FRESH_STEPS evaluations of the evidence of at most N_FIT points, or fewer (`MAX_WORK`).
+    Cost: WARM_STEPS or FRESH_STEPS steps, each one or a few evaluations of the evidence of at most N_FIT points, or
+    fewer (`MAX_WORK`).
 
     Args:
         X: (n, n_items) permutations.

@@ -31,8 +31,8 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 | m-hat         | `optimum_estimate`           | EST's estimate of the minimum                                       |
 | REG_NML       | `regret`                     | nats                                                                |
 
-Everything in this module is in units of the standardized values (zero mean, unit variance), with four exceptions. Raw
-are `y`, `standard_errors`, what the `PriorMean` returns, and the `values` of `GaussianProcess.condition`.
+Everything in this module is in units of the standardized values (zero mean, unit variance), with three exceptions. Raw
+are `y`, `standard_errors`, and what the `PriorMean` returns.
 """
 
 import copy
@@ -156,28 +156,23 @@ class GaussianProcess:
         prior._inverse_factor, prior._whitened_y = np.zeros((0, 0), order="F"), np.zeros(0)
         return prior
 
-    def condition(self, permutations: IntArray, values: FloatArray | None = None) -> "GaussianProcess":
+    def condition(self, permutations: IntArray) -> "GaussianProcess":
         """Return the process given further points, by adding rows to the Cholesky factor. This one does not change.
 
-        Without values, the points are assumed to have their predicted mean. Then the mean stays the same everywhere and
-        the variance shrinks. Pending points are conditioned on in this way. Cost O(n^2 m).
+        The points are assumed to have their predicted mean. Then the mean stays the same everywhere and the variance
+        shrinks. Pending points are conditioned on in this way. Cost O(n^2 m).
 
         Args:
             permutations: (m, n_items) further points.
-            values: (m,) their raw values. The result equals a process built on all points with the same
-                standardization.
         """
         V = self.whiten(permutations)
         covariance = self.kernel(permutations, permutations) - V.T @ V
         covariance[np.diag_indices(len(permutations))] += self.hyperparameters.noise
         corner = algebra.inverse(algebra.cholesky(covariance))
-        whitened = np.zeros(len(permutations))
-        if values is not None:
-            whitened = corner @ (self.standardize(values) - self.prior_mean(permutations) - self.mean_from(V))
         conditioned = copy.copy(self)
         conditioned.__dict__.pop("mean_weights", None)
         conditioned.X = np.concatenate([self.X, permutations])
         conditioned.positions = np.concatenate([self.positions, positions_of(permutations)])
         conditioned._inverse_factor = algebra.extended(self._inverse_factor, -corner @ self.unwhiten(V).T, corner)
-        conditioned._whitened_y = np.concatenate([self._whitened_y, whitened])
+        conditioned._whitened_y = np.concatenate([self._whitened_y, np.zeros(len(permutations))])
         return conditioned

@@ -8,7 +8,7 @@ from law_ray.typing import FloatArray, IntArray
 def part(y: FloatArray, size: int) -> IntArray:
     """Return which values to give to a model: all, or `size` of them, half the best ones and half of the others.
 
-    The others are a random part that stays the same as values come in, but for those that become one of the best.
+    The others are a random part that changes little as values come in.
 
     Args:
         y: (n,) values, the new ones since the last call at the end.

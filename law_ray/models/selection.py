@@ -273,12 +273,15 @@ def latest_errors(
 ) -> tuple[float, ...] | None:
     """Return the mean square errors of the `models`, as they were at the last call of `fit`, at the values since.
 
-    They predict from those of the `rows` (m,) that were there at that call. None if there are no values since.
+    They predict from those of the `rows` (m,) that were there at that call. None if there are no values since, or none
+    of the rows was there.
     """
     if previous is None or not 1 < previous.n < len(y):
         return None
     n = previous.n
     before = rows[rows < n]
+    if not len(before):
+        return None
     known = None if standard_errors is None else standard_errors[before]
 
     def error(model: Hyperparameters) -> float:

@@ -170,8 +170,18 @@ class Constraints:
         """Return all allowed permutations (m, n_items) in lexicographic order; None if there are more than `limit`."""
         if self.empty:
             return enumerate_all(self.n_items) if math.factorial(self.n_items) <= limit else None
+        if limit <= self._exceeded[0]:
+            return None
         found, whole = linear_extensions.enumerate_up_to(limit, self._order)
-        return found if whole else None
+        if not whole:
+            self._exceeded[0] = limit
+            return None
+        return found
+
+    @cached_property
+    def _exceeded(self) -> list[int]:
+        """The largest limit that `enumerate` has met, as one number: looking for more orderings takes long."""
+        return [0]
 
     @cached_property
     def precedes(self) -> BoolArray:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from numbers import Integral
 from typing import Any
 
 from law_ray.errors import InputError
@@ -76,7 +75,7 @@ def _positions(fixed: Any, n_items: int, names: Sequence[str] | None) -> list[tu
 
 def _numbers(pair: Any, n_items: int, names: Sequence[str] | None) -> Any:
     """Return a pair of items as numbers; whatever else it is, `Constraints` refuses."""
-    if isinstance(pair, str | Integral):
+    if isinstance(pair, str) or not isinstance(pair, Iterable):
         return pair
     return tuple(_number(item, n_items, names) for item in pair)
 

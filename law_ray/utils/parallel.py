@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from numba import get_num_threads
 
+from law_ray.utils.threads import limit_loops
+
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -22,8 +24,9 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
     A call that itself calls `each` shares them with the others.
 
     It helps where most of the work is done by compiled loops, matrix products and Cholesky factors, during which other
-    threads can run. The function must not draw from a generator that another call draws from, nor call a loop that
-    is compiled with `parallel=True`.
+    threads can run. The function must not draw from a generator that another call draws from. Of the calls, one at most
+    may use loops that are compiled with `parallel=True`, which not all of numba's threading layers allow in several
+    threads.
 
     Args:
         function: What to call; the results must not depend on the order of the calls.
@@ -37,7 +40,7 @@ def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], 
         return [function(argument) for argument in arguments]
     context = copy_context()  # its threads have the context of this one, and so its device
     context.run(_own_threads.set, available // n_threads)
-    with ThreadPoolExecutor(n_threads) as pool:
+    with ThreadPoolExecutor(n_threads, initializer=limit_loops, initargs=(available // n_threads,)) as pool:
         calls = [pool.submit(context.copy().run, function, argument) for argument in arguments]
         return [call.result() for call in calls]
 

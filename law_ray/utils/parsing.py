@@ -5,6 +5,9 @@ from pathlib import Path
 
 from law_ray.errors import InputError
 
+MAX_DIGITS = 100
+"""Of a number of an item: Python refuses to read one of thousands."""
+
 
 def read_item(text: str, n_items: int, names: Sequence[str] | None) -> int:
     """Return the number of an item given by its name or, if no item has this name, by its number.
@@ -20,7 +23,7 @@ def read_item(text: str, n_items: int, names: Sequence[str] | None) -> int:
     text = text.strip()
     if names is not None and text in names:
         return list(names).index(text)
-    if text.isdecimal() and int(text) < n_items:
+    if text.isdecimal() and len(text) < MAX_DIGITS and int(text) < n_items:
         return int(text)
     known = f"0 to {n_items - 1}" + ("" if names is None else f", or a name such as {names[0]}")
     raise InputError(f"there is no item {text!r}: items are {known}")

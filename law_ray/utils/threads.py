@@ -21,11 +21,18 @@ def limit(threads: int, blas: int | None = None) -> None:
         os.environ[name] = str(blas)
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(threads)
-    if numba := sys.modules.get("numba"):
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    if "numba" in sys.modules:
+        limit_loops(threads)
     else:
         os.environ["NUMBA_NUM_THREADS"] = str(threads)
     threadpool_limits({"openmp": threads, "blas": blas})  # last: numba's call starts another OpenMP pool
+
+
+def limit_loops(threads: int) -> None:
+    """Limit compiled loops to a number of threads, where they are called by this thread: a new one has numba's most."""
+    import numba  # slow to import, for those that need no loops
+
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
 
 
 def available_cpus() -> int:

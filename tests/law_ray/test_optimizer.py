@@ -992,6 +992,8 @@ def test_unknown_names_and_conflicts_are_refused_by_name(arguments, message):
     [
         ({"start": [0, 1, 2, 3, 4]}, "start has 0, which is no ordering: give a list of orderings"),
         ({"item_names": ["a", "b"]}, "item_names has 2 names, 2 of them different: give 5"),
+        ({"item_names": 5}, "item_names is 5: give a list of names"),
+        ({"item_names": "abcde"}, "item_names is 'abcde': give a list of names"),
         ({"item_names": ["a", "a", "b", "c", "d"]}, "item_names has 5 names, 4 of them different: give 5"),
         ({"constraints": [(0, 1)]}, r"constraints is \[\(0, 1\)\]: give law_ray.Constraints"),
         ({"method": None}, "unknown method None"),

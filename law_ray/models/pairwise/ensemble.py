@@ -73,10 +73,3 @@ class Ensemble:
         covariance = self.gram @ deviations
         variance = deviations @ covariance + self.noise
         return replace(self, gram=self.gram - np.outer(covariance, covariance) / variance)
-
-
-def symmetric(entries: FloatArray, n_items: int) -> FloatArray:
-    """Return the symmetric matrix (n_items, n_items) of zero diagonal with `entries` (n_pairs,) above the diagonal."""
-    matrix = np.zeros((n_items, n_items))
-    matrix[np.triu_indices(n_items, 1)] = entries
-    return matrix + matrix.T

@@ -40,7 +40,7 @@ MIN_SWEEPS = 2
 USUAL_SWEEPS, USUAL_WORK = 4, 1.2e10
 """So many sweeps are made even where they take more than MAX_WORK, but not more than USUAL_WORK (heuristic).
 
-That is so up to 48 items and 560 values, or 100 items and 270.
+That is so up to 48 items and 555 values, or 100 items and 255.
 """
 MAX_WORK, WORK_PER_ITEM = 1.5e9, 4e6
 """A chain makes as many sweeps as so many floating-point operations allow, but at least those above.

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from law_ray.kernels.weighted_precedence import symmetric
 from law_ray.models.pairwise.chain import FIRST_NOISE, Chain, LowRank
-from law_ray.models.pairwise.ensemble import symmetric
 from law_ray.models.pairwise.regression import Regression
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray

@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from law_ray.models.pairwise.ensemble import symmetric
+from law_ray.kernels.weighted_precedence import symmetric
 from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import algebra
 from law_ray.utils.algebra import Matrix

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from law_ray.models.pairwise.ensemble import symmetric
+from law_ray.kernels.weighted_precedence import symmetric
 from law_ray.models.pairwise.grids import Grid, full_grids, grids_with_gaps
 from law_ray.space.permutations import invert
 from law_ray.typing import FloatArray, IntArray

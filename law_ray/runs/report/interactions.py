@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from law_ray.kernels.weighted_precedence import symmetric
 from law_ray.methods.pairwise import CLEAR_ADVANTAGE, chooses
 from law_ray.models.pairwise import fit_pairwise
-from law_ray.models.pairwise.ensemble import Ensemble, symmetric
+from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
 from law_ray.runs.report.models import kernel_name
 from law_ray.runs.report.prints import saved

@@ -269,6 +269,14 @@ def test_errors_that_are_small_beside_the_deviation_do_not_count_as_noise():
     assert not np.array_equal(batches[2], batches[0])
 
 
+@pytest.mark.parametrize(("share", "matters"), [(0.04, False), (0.06, True)])
+def test_values_without_an_error_are_taken_to_be_as_noisy_as_the_others(share, matters):
+    exact = problem()
+    errors = np.zeros(len(exact.y))
+    errors[3] = share * np.std(exact.y)
+    assert auto.noise_matters(dataclasses.replace(exact, noisy=True, standard_errors=errors)) == matters
+
+
 @pytest.mark.parametrize("plateau", [False, True])
 def test_all_points_explore_where_values_are_noisy(plateau):
     context = dataclasses.replace(problem(), noisy=True)

@@ -107,6 +107,25 @@ def test_a_batch_of_one_is_that_of_dpp_max():
     assert dpp_sample_est(problem.context(), 1).tolist() == dpp_max_est(problem.context(), 1).tolist()
 
 
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_of_a_batch_that_continues_a_round_all_points_are_drawn_given_the_data_alone(batch_size, monkeypatch):
+    problem, handed = Problem(6, 1), []
+
+    def spy(process, start, proposals, excluded, rng):
+        handed.append((process, start, len(excluded)))
+        return start[::-1]
+
+    monkeypatch.setattr(dpp, "sample_dpp", spy)
+    context = problem.context(continue_round=True)
+    greedy = dpp_max_est(problem.context(continue_round=True), batch_size)
+    chosen = dpp_sample_est(context, batch_size)
+    assert chosen.tolist() == greedy[::-1].tolist()
+    ((process, start, n_excluded),) = handed
+    assert process is context.posterior
+    assert np.array_equal(start, greedy)
+    assert n_excluded == len(problem.excluded)
+
+
 @pytest.mark.slow
 def test_sampled_points_of_distinct_keys_are_draws_from_the_sets_of_such():
     """The keys stand for 1 to 5 permutations each, so that a set has more or fewer free ones beside it than another."""

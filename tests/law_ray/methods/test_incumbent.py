@@ -47,6 +47,16 @@ def test_the_incumbent_is_the_best_point_until_its_surroundings_were_searched_en
     assert incumbent(searched(ENOUGH)) == 1
 
 
+def test_no_kernel_between_all_points_is_computed(monkeypatch):
+    """It would take gigabytes for 20,000."""
+    context, kernel, sizes = searched(3 * ENOUGH), GaussianProcess.kernel, []
+    monkeypatch.setattr(
+        GaussianProcess, "kernel", lambda self, X1, X2: sizes.append((len(X1), len(X2))) or kernel(self, X1, X2)
+    )
+    assert incumbent(context) == 1
+    assert sorted(sizes) == [(1, 1), (1, len(context.X)), (1, len(context.X)), (100, len(context.X))]
+
+
 @pytest.mark.parametrize(("moved", "found"), [(3, 1), (4, 0)])
 def test_near_is_what_is_at_least_halfway_from_random_permutations_to_the_point_itself(moved, found):
     """The covariance is 1 at the point itself, 1/8 on average, and falls by 1/8 for every item elsewhere."""

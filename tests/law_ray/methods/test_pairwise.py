@@ -7,6 +7,7 @@ import pytest
 
 from law_ray.acquisition.functions import log_ei, ucb
 from law_ray.kernels.additive import AdditiveHyperparameters
+from law_ray.kernels.weighted_precedence import symmetric as symmetric_of
 from law_ray.methods import pairwise
 from law_ray.methods.auto import law_auto
 from law_ray.methods.incumbent import incumbent
@@ -22,7 +23,6 @@ from law_ray.methods.pairwise import (
     SURE_PURPOSES,
 )
 from law_ray.models.gp import GaussianProcess
-from law_ray.models.pairwise import ensemble as model
 from law_ray.models.pairwise.chain import Chain, Kind
 from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.models.pairwise.hyperparameters import PairwiseHyperparameters
@@ -220,7 +220,7 @@ def with_template(of_items, which=(0, 1, 0, 0, 1, 0)):
     matrices = [symmetric(np.random.default_rng(seed), N_ITEMS) for seed in range(2)]
     templates = [Template.of("some shape", matrix, of_items, 30) for matrix in matrices]
     chains = tuple(Chain.start(N_ITEMS, Kind.TEMPLATE, np.random.default_rng(0), 30, each) for each in templates)
-    known = np.array([model.symmetric(chains[k].known.entries, N_ITEMS) for k in which])
+    known = np.array([symmetric_of(chains[k].known.entries, N_ITEMS) for k in which])
     ensemble = dataclasses.replace(ensemble, **{"items" if of_items else "places": known})
     old = context.posterior.hyperparameters
     h = dataclasses.replace(old, chains=chains, chain_errors=(1.0, 1.1), ensemble=ensemble)

@@ -322,6 +322,11 @@ def test_the_deviation_that_counts_is_that_of_the_values_of_the_process():
     assert selection.is_due(y, np.arange(21), earlier)
 
 
+def test_rows_of_which_none_was_there_at_the_last_fit_predict_nothing():
+    X, y = problem("tour", 10)
+    assert selection.latest_errors(X, y, fitted(X, y, [4]), None, np.arange(4, 10)) is None
+
+
 def test_two_values_are_enough_to_predict_from_and_one_is_not():
     X, y = problem("tour", 10)
     first = fitted(X, y, [8])

@@ -212,6 +212,20 @@ def test_few_orderings_of_many_items_are_enumerated():
     assert fixed.enumerate(1) is None
 
 
+def test_how_many_orderings_are_too_many_is_looked_for_once(monkeypatch):
+    looked = []
+    enumerate_up_to = constraints_module.linear_extensions.enumerate_up_to
+    monkeypatch.setattr(
+        constraints_module.linear_extensions,
+        "enumerate_up_to",
+        lambda limit, order: looked.append(limit) or enumerate_up_to(limit, order),
+    )
+    constraints = Constraints(5, [(0, 1)])  # 60 orderings
+    assert [constraints.enumerate(limit) is None for limit in (10, 5, 10, 20, 15, 60, 10)] == [True] * 5 + [False, True]
+    assert looked == [10, 20, 60]
+    assert constraints == Constraints(5, [(0, 1)])
+
+
 # Draws.
 
 

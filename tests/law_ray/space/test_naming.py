@@ -33,6 +33,8 @@ def test_what_is_no_ordering_is_refused_in_one_line_that_shows_it(row, shown):
         ("wash<dry", {}, "^before is 'wash<dry': give a list of pairs"),
         (3, {}, "^before is 3: give a list of pairs"),
         ([3], {}, r"^before is \[3\]: give pairs of items$"),
+        ([None], {}, r"^before is \[None\]: give pairs of items$"),
+        ([1.5], {}, r"^before is \[1.5\]: give pairs of items$"),
         ([("wash", "iron")], {}, "^there is no item 'iron'"),
         ((), 5, "^fixed is 5: give a dictionary of items and positions$"),
         ((), "dry=2", "^fixed is 'dry=2': give a dictionary"),

@@ -33,6 +33,10 @@ def test_there_are_as_many_threads_as_the_compiled_loops_use():
         numba.set_num_threads(before)
 
 
+def test_the_compiled_loops_of_a_thread_use_its_share_of_the_threads(two_threads):
+    assert parallel.each(lambda _: numba.get_num_threads(), range(4)) == 4 * [1]
+
+
 @pytest.mark.parametrize(("available", "outer", "inner"), [(2, 2, 1), (4, 2, 2), (7, 2, 3), (3, 1, 3)])
 def test_calls_within_calls_share_the_threads(monkeypatch, available, outer, inner):
     monkeypatch.setattr(parallel, "get_num_threads", lambda: available)

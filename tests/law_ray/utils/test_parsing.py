@@ -12,7 +12,7 @@ def test_an_item_is_found_by_name_first_and_then_by_number():
     assert read_item("2", 3, ("x", "2", "y")) == 1
 
 
-@pytest.mark.parametrize("text", ["c", "3", "-1", "", "1.0"])
+@pytest.mark.parametrize("text", ["c", "3", "-1", "", "1.0", "9" * 5_000])
 def test_unknown_items_are_refused(text):
     with pytest.raises(InputError, match="items are 0 to 2, or a name such as a"):
         read_item(text, 3, NAMES)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import invgamma, ks_1samp, ks_2samp
 
-from law_ray.models.pairwise import ensemble, gibbs
+from law_ray.kernels.weighted_precedence import symmetric as symmetric_of
+from law_ray.models.pairwise import gibbs
 from law_ray.models.pairwise.chain import FIRST_NOISE, Chain, Kind, LowRank
 from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.models.pairwise.gibbs import LEAST_NOISE, N_ANNEALED, N_DENSE, N_FLAT, Data
@@ -81,7 +82,7 @@ def test_the_mean_of_the_items_is_that_of_the_regression_solved_directly(n, swee
     given, _ = data(7, n, known_noise=known_noise)
     chain = some_chain(7, sweeps, kind)
     i, j = np.triu_indices(7, 1)
-    D = ensemble.symmetric(chain.places, 7)
+    D = symmetric_of(chain.places, 7)
     A = np.column_stack([D[given.q[:, i], given.q[:, j]] / np.sqrt(21), np.ones(n)])
     prior = chain.items_prior
     low_rank = np.array(low_rank_of(prior)) * (sweeps >= N_FLAT)
@@ -222,7 +223,7 @@ def test_a_chain_that_knows_the_distances_keeps_them_and_may_have_them_for_the_i
         draw, mean = draws[-1], gibbs.mean_items(end, seen)
         ends.append([each.swapped() if of_items else each for each in (draw, mean)])
         _, draws = gibbs.advance(chain, given, 3, np.random.default_rng(3))
-        exactly = ensemble.symmetric(chain.known.entries, 8)
+        exactly = symmetric_of(chain.known.entries, 8)
         assert all(np.array_equal(each.items if of_items else each.places, exactly) for each in draws)
     for first, second in zip(*ends, strict=True):
         np.testing.assert_array_equal(first.items, second.items)
