@@ -79,10 +79,8 @@ none of them notices survives. Functions with decorators, such as compiled loops
 Regenerate the rows with `python tools/mutants.py core --out experiments/results/mutants.csv`, which takes hours, and
 the page with `python -m experiments.ours.mutants`.
 
-Judged whole are acquisition, methods and space, most of the models, importance and particles of the regret, and seven
-modules of the runs. Of the fits of the additive, the distance and the tour kernel and of the pairwise model a fifth was
-judged, the mutants whose number in their function ends in 1 or 6 (`--ending 1 6`), and of the other modules of regret
-and runs a tenth or a little more.
+The rows are of the code as it was when its module was judged. All modules were judged whole, but for a quarter of
+`runs/active.py`.
 
 A survivor whose change was looked at has a verdict: `equivalent` if no caller can see it; `noticed by` the test that
 was added since; or why there is no test.
