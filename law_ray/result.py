@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from law_ray.errors import RunError
 from law_ray.runs import backup as backups
-from law_ray.runs.active import note_traceback
+from law_ray.runs.journal import note_traceback
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.reevaluation import Reevaluated
 from law_ray.runs.run import Run

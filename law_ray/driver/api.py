@@ -27,7 +27,6 @@ from law_ray.optimizer import Optimizer
 from law_ray.result import Result, concluded
 from law_ray.runs import backup as backups
 from law_ray.runs import journal
-from law_ray.runs.active import folder_for
 from law_ray.runs.objective import BlackBox, say_what_runs
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
@@ -182,7 +181,7 @@ def _spec(
         raise InputError(f"split is {resolved.split}, but {objective.name} has no parts: leave it out")
     if not isinstance(out, str | os.PathLike | None):
         raise InputError(f"out is {out!r}: give the path of a folder")
-    folder = Path(out) if out is not None else folder_for(objective.name, resolved.seed)
+    folder = Path(out) if out is not None else journal.folder_for(objective.name, resolved.seed)
     journal.check_free(folder)
     if resolved.backup is not None:
         backups.check_free(resolved.backup)

@@ -8,8 +8,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.runs import journal
-from law_ray.runs.records import Record
-from law_ray.runs.run import from_json
+from law_ray.runs.records import Record, from_json
 from law_ray.trial import Trial
 
 Callback = Callable[[Trial], object]

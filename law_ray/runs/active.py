@@ -6,7 +6,7 @@ import math
 import platform
 import statistics
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Self, TypeVar
@@ -19,7 +19,15 @@ from law_ray.runs import journal as journals
 from law_ray.runs.durations import LEAST_VALUES, MAX_VALUES, Durations, number_ending
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.journal import VERSION, Journal
-from law_ray.runs.records import FailRecord, ObjectiveRecord, Record, ResumeRecord, TellAgainRecord, TellRecord
+from law_ray.runs.records import (
+    FailRecord,
+    ObjectiveRecord,
+    Record,
+    ResumeRecord,
+    TellAgainRecord,
+    TellRecord,
+    to_json,
+)
 from law_ray.runs.reevaluation import contenders
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
@@ -31,9 +39,6 @@ PACKAGES = ("law-ray", "numpy", "scipy", "ray", "pgmpy")
 
 FAILED_ROUNDS = 2
 """So many rounds in a row, all of whose evaluations failed, mean that the objective is broken (heuristic)."""
-
-MAX_NAME = 60
-"""Characters of an objective's name in that of its folder (heuristic): 255 bytes are what file systems take."""
 
 MAX_IDLE = 0.03
 """The share of its time that a slot may wait for a choice in asynchronous mode; beyond, points are chosen ahead
@@ -128,11 +133,6 @@ class ActiveRun(Run):
     def pending(self) -> list[Trial]:
         """The trials that were asked for and neither told nor failed."""
         return self.optimizer.pending
-
-    @property
-    def _known(self) -> bool:
-        """Whether any value is known."""
-        return any(trial.state == "told" for trial in self.optimizer.trials)
 
     @property
     def late(self) -> bool:
@@ -247,7 +247,7 @@ class ActiveRun(Run):
     def enter(self, trial_id: int, outcome: Outcome) -> None:
         """Enter a trial's outcome: on disk, then in the optimizer."""
         self._entered += 1
-        now, seconds = time.time(), _to_json(outcome.seconds)
+        now, seconds = time.time(), to_json(outcome.seconds)
         if outcome.reason:
             fail: FailRecord = {
                 "type": "fail",
@@ -270,7 +270,7 @@ class ActiveRun(Run):
             self._record(_with_how(tell, outcome))
             log.debug("trial %d: %.10g", trial_id, outcome.value)
         if self.settings.mode == "sync" and not self.pending:
-            best = f", the best value is {self.optimizer.best.value:.10g}" if self._known else ""
+            best = f", the best value is {self.optimizer.best.value:.10g}" if self.has_value else ""
             log.info("round %d: all evaluations have ended%s", self.optimizer.trials[trial_id].round, best)
 
     def ask_again(self) -> list[tuple[Trial, int]]:
@@ -293,11 +293,11 @@ class ActiveRun(Run):
         record: TellAgainRecord = {
             "type": "tell again",
             "id": trial_id,
-            "value": _to_json(outcome.value),
+            "value": to_json(outcome.value),
             "standard_error": outcome.standard_error,
             "reason": outcome.reason,
             "time": time.time(),
-            "seconds": _to_json(outcome.seconds),
+            "seconds": to_json(outcome.seconds),
         }
         self._record(_with_how(record, outcome))
 
@@ -336,7 +336,7 @@ class ActiveRun(Run):
                 f"{first.reason}; correct the objective, then resume {self.folder} with more evals, since failed ones "
                 "count; or begin a new run if another setting, such as n_items, is wrong"
             )
-            note_traceback(error, self.folder, {trial.id for trial in recent})
+            journals.note_traceback(error, self.folder, {trial.id for trial in recent})
             raise error
         if len(trials) >= settings.evals:
             return "all evaluations were made"
@@ -346,28 +346,11 @@ class ActiveRun(Run):
             return f"nothing new was left to evaluate{more}"
         if (
             settings.patience is not None
-            and self._known
+            and self.has_value
             and last_round - max(self.optimizer.best.round, self.extension.round) >= settings.patience
         ):
             return f"{settings.patience} rounds brought nothing better"
         return None
-
-
-def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Path:
-    """Return a new folder for a run of the objective `name`."""
-    plain = "".join(c if c.isalnum() else "-" for c in name[:MAX_NAME]).strip("-")
-    stem = f"{plain}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
-    candidates = (parent / f"{stem}{suffix}" for suffix in ("", *(f"-{i}" for i in range(1, 1000))))
-    return next(path for path in candidates if not path.exists())
-
-
-def note_traceback(error: RunError, folder: Path, trial_ids: Container[int]) -> None:
-    """Add the traceback of the first of these trials that has one to the notes of an error."""
-    fails = [record for record in journals.read(folder) if record["type"] == "fail" and record["id"] in trial_ids]
-    for record in sorted(fails, key=lambda record: record["id"]):
-        if text := record.get("traceback"):
-            error.add_note(f"trial {record['id']} failed:\n{text}")
-            return
 
 
 def _with_how(record: Ending, outcome: Outcome) -> Ending:
@@ -383,7 +366,3 @@ def _with_how(record: Ending, outcome: Outcome) -> Ending:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
-
-
-def _to_json(number: float) -> float | None:
-    return number if math.isfinite(number) else None

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import time
+from collections.abc import Container
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,8 @@ from law_ray.utils.showing import shell_word
 VERSION = 1
 """Of the format; a journal of a newer version is refused."""
 NAME = "journal.jsonl"
+MAX_NAME = 60
+"""Characters of an objective's name in that of its folder (heuristic): 255 bytes are what file systems take."""
 
 
 class Journal:
@@ -124,6 +127,14 @@ def check_free(folder: Path) -> None:
     raise InputError(f"{folder} already holds a run: continue it with {how_to_resume(folder)} or give another folder")
 
 
+def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Path:
+    """Return a new folder for a run of the objective `name`."""
+    plain = "".join(c if c.isalnum() else "-" for c in name[:MAX_NAME]).strip("-")
+    stem = f"{plain}-seed{seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    candidates = (parent / f"{stem}{suffix}" for suffix in ("", *(f"-{i}" for i in range(1, 1000))))
+    return next(path for path in candidates if not path.exists())
+
+
 def how_to_resume(folder: Path) -> str:
     """Return what continues the run in a folder: the command where the journal names the objective, or else a call."""
     by_name = True  # also where the journal cannot be read, which the command says
@@ -158,6 +169,15 @@ def read(folder: Path) -> list[Record]:
     if not records:
         raise InputError(f"{path} is empty: the run died before it began, so delete {folder} and run again")
     return records
+
+
+def note_traceback(error: RunError, folder: Path, trial_ids: Container[int]) -> None:
+    """Add the traceback of the first of these trials that has one to the notes of an error."""
+    fails = [record for record in read(folder) if record["type"] == "fail" and record["id"] in trial_ids]
+    for record in sorted(fails, key=lambda record: record["id"]):
+        if text := record.get("traceback"):
+            error.add_note(f"trial {record['id']} failed:\n{text}")
+            return
 
 
 def _path(folder: Path) -> Path:

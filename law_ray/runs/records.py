@@ -1,5 +1,6 @@
 """The records of a journal, one JSON object per line. Their keys never change: old journals must load."""
 
+import math
 from typing import Any, Literal, NotRequired, TypedDict
 
 
@@ -134,3 +135,13 @@ class EndRecord(TypedDict):
 
 
 Record = RunRecord | AskRecord | TellRecord | FailRecord | AskAgainRecord | TellAgainRecord | ResumeRecord | EndRecord
+
+
+def to_json(number: float) -> float | None:
+    """Return a number as a record stores it: JSON has no NaN, which is null there."""
+    return number if math.isfinite(number) else None
+
+
+def from_json(number: float | None) -> float:
+    """Return a number that a record stores."""
+    return math.nan if number is None else number

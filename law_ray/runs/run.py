@@ -15,7 +15,7 @@ from law_ray.models.prior_mean import Proxy
 from law_ray.optimizer import Optimizer
 from law_ray.runs import journal
 from law_ray.runs.plots import Plots
-from law_ray.runs.records import AskRecord, ObjectiveRecord, Record, RunRecord
+from law_ray.runs.records import AskRecord, ObjectiveRecord, Record, RunRecord, from_json
 from law_ray.runs.reevaluation import Reevaluated, Repeat, contenders, reevaluated, score
 from law_ray.runs.settings import Settings
 from law_ray.runs.summary import about_run
@@ -255,10 +255,15 @@ class Run(Plots):
         return self.settings.reevaluations - (self.n_repeats - self.extension.repeats)
 
     @property
+    def has_value(self) -> bool:
+        """Whether any trial has a value."""
+        return any(trial.known for trial in self.optimizer.trials)
+
+    @property
     def has_reached_target(self) -> bool:
         """Whether the best value is at least as good as the target, if there is one."""
         target = self.settings.target
-        if target is None or not any(trial.known for trial in self.optimizer.trials):
+        if target is None or not self.has_value:
             return False
         best = self.optimizer.best.value
         return best >= target if self.settings.maximize else best <= target
@@ -267,11 +272,6 @@ class Run(Plots):
     def ended(self) -> list[Trial]:
         """The trials that were told or failed, by id."""
         return [trial for trial in self.optimizer.trials if trial.state in ("told", "failed")]
-
-
-def from_json(number: float | None) -> float:
-    """Return a number that JSON, which has no NaN, stores as null."""
-    return np.nan if number is None else number
 
 
 def _check_header(first: RunRecord) -> None:

@@ -34,7 +34,7 @@ def about_run(run: "Run") -> tuple[str, Facts]:
     counts = {
         "failed": len(run.failures),
         "under way": len(run.optimizer.pending),
-        "repeated": sum(map(len, run.repeats.values())),
+        "repeated": run.n_repeats,
     }
     facts = [
         *best,

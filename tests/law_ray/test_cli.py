@@ -25,15 +25,12 @@ import pytest
 import ray
 
 import law_ray
-from law_ray.cli import OLD_SPELLINGS, _answer, _die, _text, cli, main
+from law_ray.cli import OLD_SPELLINGS, _die, cli, main
 from law_ray.methods.registry import METHODS
-from law_ray.result import result_of
 from law_ray.runs import backup
 from law_ray.runs.active import ActiveRun
-from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.report import page
-from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings, options
 from tests.law_ray.runs import working
 
@@ -674,33 +671,3 @@ def test_a_detached_run_is_attached_to_and_stopped_by_its_name(project, here):
     finally:
         for each in ray.util.list_named_actors(all_namespaces=True):
             ray.kill(ray.get_actor(each["name"], each["namespace"]))
-
-
-def test_the_answer_says_what_is_known_of_noisy_values_and_of_failures(tmp_path):
-    settings = Settings(n_items=6, evals=8, n_init=8, batch_size=4, reevaluations=4)
-    run = working.started(tmp_path, settings)
-    for trial in run.ask(8):
-        run.enter(trial.id, Outcome(float(trial.id), 5.0) if trial.id else Outcome(reason="no licence"))
-    while again := run.ask_again():
-        for trial, _ in again:
-            run.enter_again(trial.id, Outcome(float(trial.id), 5.0))
-    run.journal.close()
-
-    def f(permutation):
-        return 0.0
-
-    finished = Run.load(tmp_path)
-    found = _answer(result_of(finished, BlackBox(f), "all evaluations were made"), finished, BlackBox(f))
-    assert found["reevaluated"] == run.winner._asdict()
-    assert found["reevaluated"]["repeats"] == 4
-    assert found["best_permutation"] == run.optimizer.trials[run.winner.trial_id].permutation.tolist()
-    assert (found["evaluations"], found["failed"], found["last_failure"]) == (8, 1, "no licence")
-    assert (found["objective"], found["stopped"]) == ("f", "all evaluations were made")
-    assert json.loads(json.dumps(found)) == found
-    text = _text(found)
-    winner, first = run.winner, run.optimizer.trials[run.winner.trial_id].value
-    assert f"{winner.value:.3g}"[:3] in text.splitlines()[1]
-    assert f"with probability {winner.confidence:.2f}; its first value was {first:g}" in text.splitlines()[1]
-    assert "reevaluations" in text
-    without = _text({**found, "reevaluated": {**found["reevaluated"], "repeats": 0}})
-    assert f"with probability {winner.confidence:.2f}\n" in without

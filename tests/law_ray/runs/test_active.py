@@ -1,15 +1,13 @@
 """A run that goes on: what it asks for, when it ends, and that it resumes to the history of one never stopped."""
 
 import dataclasses
-import re
-import time
 
 import numpy as np
 import pytest
 
 from law_ray.errors import RunError
 from law_ray.runs import journal
-from law_ray.runs.active import ActiveRun, folder_for
+from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
@@ -361,33 +359,6 @@ def test_a_small_space_is_evaluated_whole_however_many_evaluations_are_allowed(t
             run.enter(trial.id, Outcome(0.0))
     assert run.stop_reason() == "nothing new was left to evaluate"
     assert len(run.optimizer.trials) == 6
-
-
-def test_a_default_folder_is_always_a_new_one(tmp_path):
-    first = folder_for("nml:sachs", 3, tmp_path)
-    first.mkdir()
-    second = folder_for("nml:sachs", 3, tmp_path)
-    assert first != second
-    assert re.fullmatch(r"nml-sachs-seed3-\d{8}-\d{6}", first.name)
-
-
-def test_folders_of_runs_that_begin_in_the_same_second_are_numbered(tmp_path, monkeypatch):
-    monkeypatch.setattr(time, "strftime", lambda form: "now")
-    for expected in ("f-seed1-now", "f-seed1-now-1", "f-seed1-now-2"):
-        folder = folder_for("f", 1, tmp_path)
-        assert folder.name == expected
-        folder.mkdir()
-
-
-def test_a_folders_name_begins_and_ends_with_letters(tmp_path):
-    assert folder_for("<X>", 3, tmp_path).name.startswith("X-seed3-")
-
-
-def test_a_default_folder_can_be_made_whatever_the_objective_is_called(tmp_path):
-    for name in ("山" * 10_000, "../../up", "a/b\n\0c", ""):
-        folder = folder_for(name, 3, tmp_path)
-        folder.mkdir()
-        assert folder.parent == tmp_path
 
 
 @pytest.mark.parametrize("limit", [3, 17, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (9, 22))])

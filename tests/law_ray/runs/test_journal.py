@@ -11,7 +11,7 @@ import pytest
 
 from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
-from law_ray.runs.journal import NAME, Journal
+from law_ray.runs.journal import NAME, Journal, folder_for
 
 RUN = {"type": "run", "version": journal.VERSION, "settings": {}, "objective": {"name": "f"}}
 
@@ -352,3 +352,30 @@ def test_a_journal_is_waited_for_until_its_process_lets_go_of_it(tmp_path):
     threading.Timer(0.2, held.close).start()
     journal.wait_until_free(tmp_path, 100.0)
     journal.Journal(tmp_path).close()
+
+
+def test_a_default_folder_is_always_a_new_one(tmp_path):
+    first = folder_for("nml:sachs", 3, tmp_path)
+    first.mkdir()
+    second = folder_for("nml:sachs", 3, tmp_path)
+    assert first != second
+    assert re.fullmatch(r"nml-sachs-seed3-\d{8}-\d{6}", first.name)
+
+
+def test_folders_of_runs_that_begin_in_the_same_second_are_numbered(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "strftime", lambda form: "now")
+    for expected in ("f-seed1-now", "f-seed1-now-1", "f-seed1-now-2"):
+        folder = folder_for("f", 1, tmp_path)
+        assert folder.name == expected
+        folder.mkdir()
+
+
+def test_a_folders_name_begins_and_ends_with_letters(tmp_path):
+    assert folder_for("<X>", 3, tmp_path).name.startswith("X-seed3-")
+
+
+def test_a_default_folder_can_be_made_whatever_the_objective_is_called(tmp_path):
+    for name in ("山" * 10_000, "../../up", "a/b\n\0c", ""):
+        folder = folder_for(name, 3, tmp_path)
+        folder.mkdir()
+        assert folder.parent == tmp_path

@@ -11,6 +11,18 @@ from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
 from tests.law_ray.runs.working import OBJECTIVE, displacement
 
+EXPLAINED = {
+    "edges": [["a", "b"], ["b", "c"], ["d", "c"]],
+    "edge_confidence": [
+        {"parent": "a", "child": "b", "confidence": 0.7, "direction": 1.0},
+        {"parent": "b", "child": "c", "confidence": 1.0, "direction": 0.5},
+        {"parent": "d", "child": "c", "confidence": 0.99, "direction": 0.99},
+    ],
+    "possible_edges": [{"one": "a", "other": "<f>", "confidence": 0.25}],
+}
+"""What an objective explains of its network."""
+
+
 HOSTILE = ("<b>bold</b>", "</script><script>alert(1)</script>", '" onload="x', "a & b", "$x_1$", "plain")
 """Names of items that a page must show as text."""
 TRACEBACK = 'Traceback (most recent call last):\n  File "line.py", line 7, in <module>\nKeyError: "<i>machine 3</i>"'

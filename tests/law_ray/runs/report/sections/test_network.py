@@ -3,24 +3,14 @@
 import numpy as np
 from matplotlib.image import imread
 
-from law_ray.cli import _text
 from law_ray.runs.objective import BlackBox
 from law_ray.runs.report import prints
 from law_ray.runs.report.graph_layout import confidence_of, line_style
 from law_ray.runs.report.sections import pictures
 from law_ray.runs.report.view import View
-from tests.law_ray.runs.report.runs import made
+from tests.law_ray.runs.report.runs import EXPLAINED, made
 
 NAMES = tuple("abcdef")
-EXPLAINED = {
-    "edges": [["a", "b"], ["b", "c"], ["d", "c"]],
-    "edge_confidence": [
-        {"parent": "a", "child": "b", "confidence": 0.7, "direction": 1.0},
-        {"parent": "b", "child": "c", "confidence": 1.0, "direction": 0.5},
-        {"parent": "d", "child": "c", "confidence": 0.99, "direction": 0.99},
-    ],
-    "possible_edges": [{"one": "a", "other": "<f>", "confidence": 0.25}],
-}
 
 
 class Network:
@@ -110,20 +100,3 @@ def test_the_printed_figure_dashes_an_edge_that_is_not_sure_and_dots_one_that_is
         image = imread(prints.draw_dag(tmp_path, ["a", "b"], [["a", "b"]], sure))[:, :, :3]
         dark.append(int(((np.ptp(image, axis=2) < 0.02) & (np.abs(image.mean(axis=2) - 0.4) < 0.05)).sum()))
     assert dark[1] < dark[0] and dark[2] < dark[0] and dark[3] < dark[1]
-
-
-def test_the_answer_in_the_terminal_says_how_sure_each_edge_is():
-    text = _text({"objective": "x", **EXPLAINED})
-    assert "a -> b  (70% sure, its direction 100%)" in text
-    assert "a - <f>  (25% sure)" in text
-    assert "edge confidence" not in text
-    assert "possible" not in _text({**EXPLAINED, "possible_edges": []})
-    assert "a -> b\n" in _text({"edges": EXPLAINED["edges"]})
-
-
-def test_of_many_edges_the_answer_lists_the_first_and_counts_the_rest():
-    names = [f"v{k}" for k in range(81)]
-    possible = [{"one": one, "other": "w", "confidence": 0.5} for one in names]
-    text = _text({"edges": [[name, "w"] for name in names], "possible_edges": possible})
-    assert text.count(" -> ") == 60 and "and 21 in best_dag.csv" in text
-    assert text.count(" - ") == 20 and "and 61 less probable ones, in --json" in text
