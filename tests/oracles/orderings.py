@@ -66,3 +66,10 @@ def some_constraints(draw, least=1, satisfiable=True):
     before = [sorted(pair, key=order.index) for pair in before]
     at = draw(st.permutations(range(n)))[:n_fixed]
     return n, [tuple(pair) for pair in before], {order[position]: position for position in at}
+
+
+def tiers(*sizes):
+    """Return the pairs of items of which all of one tier come before all of the next ones."""
+    ends = np.cumsum([0, *sizes])
+    members = [range(*pair) for pair in itertools.pairwise(ends.tolist())]
+    return [(a, b) for early, late in itertools.combinations(members, 2) for a in early for b in late]
