@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from law_ray.acquisition.local_search import LEAST_GAIN
+from law_ray.acquisition.climbers import LEAST_GAIN
 from law_ray.acquisition.pairwise_moves import Swaps
 from law_ray.models.pairwise.ensemble import Ensemble
 from law_ray.space.constraints import Constraints

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from law_ray.acquisition import local_search
+from law_ray.acquisition import climbers as climbing
+from law_ray.acquisition.climbers import Climbers
 from law_ray.acquisition.landscape import Landscape
-from law_ray.acquisition.local_search import _Climbers, best_neighbour, climb, maximise
+from law_ray.acquisition.local_search import best_neighbour, climb, maximise
 from law_ray.errors import UsedUpError
 from law_ray.kernels.additive import AdditiveHyperparameters
 from law_ray.kernels.distance import DistanceHyperparameters
@@ -114,13 +115,13 @@ def assert_bounded(low, variance, high, slack, signal_variance):
 
 def counted(monkeypatch):
     """Return a list to which every step of climbs adds which climbers are active, and the values of all."""
-    steps, bounds = [], _Climbers._bounds
+    steps, bounds = [], Climbers._bounds
 
     def spy(climbers, active, which):
         steps.append((active.copy(), climbers.values.copy()))
         return bounds(climbers, active, which)
 
-    monkeypatch.setattr(_Climbers, "_bounds", spy)
+    monkeypatch.setattr(Climbers, "_bounds", spy)
     return steps
 
 
@@ -163,7 +164,7 @@ def test_values_of_a_landscape_include_what_a_proxy_predicts():
 @pytest.mark.parametrize("seed", range(10))
 def test_the_moments_of_every_swap_lie_within_their_bounds(in_batch, prior, proxy, seed):
     problem = Problem(seed, in_batch=in_batch, prior=prior, proxy=proxy)
-    climbers = _Climbers(problem.landscape, problem.starts, problem.excluded, Constraints(9))
+    climbers = Climbers(problem.landscape, problem.starts, problem.excluded, Constraints(9))
     active = np.arange(len(climbers.q))
     mean, *bounds, _ = climbers._bounds(active, climbers._moves.all)
     for climber in active:
@@ -329,12 +330,12 @@ def test_climbs_within_constraints_end_allowed_and_the_best_at_a_maximum_of_its_
 def test_every_step_of_a_climb_is_allowed(known, monkeypatch):
     stepped = []
 
-    def spy(climbers, *arguments, original=_Climbers._leap):
+    def spy(climbers, *arguments, original=Climbers._leap):
         stepped.append(invert(climbers.q.astype(np.int64)))
         original(climbers, *arguments)
         stepped.append(invert(climbers.q.astype(np.int64)))
 
-    monkeypatch.setattr(_Climbers, "_leap", spy)
+    monkeypatch.setattr(Climbers, "_leap", spy)
     for seed in range(5):
         problem, constraints = constrained(seed, known)
         climb(problem.landscape, problem.starts, Exclusions(), constraints)
@@ -361,7 +362,7 @@ def test_the_certificate_holds_where_the_value_rises_or_falls_with_either_varian
     of_variance, of_batch, prior, in_batch, monkeypatch
 ):
     """The bound of such a value is at a corner of the box of both variances."""
-    monkeypatch.setattr(local_search, "N_PROMISING", 1)  # so that climbs often end before the certificate
+    monkeypatch.setattr(climbing, "N_PROMISING", 1)  # so that climbs often end before the certificate
 
     def value(mean, variance, given_batch):
         return of_variance * variance + of_batch * given_batch - 1e-3 * mean
@@ -384,7 +385,7 @@ def test_at_a_maximum_just_the_moves_whose_bound_exceeds_its_value_are_evaluated
         lambda mean, variance, given_batch: of_variance * variance + of_batch * given_batch - mean,
     )
     end, value = best_climb(landscape, problem.starts, Exclusions())
-    climbers, evaluated = _Climbers(landscape, end[None], Exclusions(), Constraints(9)), []
+    climbers, evaluated = Climbers(landscape, end[None], Exclusions(), Constraints(9)), []
     mean, variance, given_batch, _ = climbers._bounds(np.array([0]), climbers._moves.all)
     upper = of_variance * variance[int(of_variance > 0), 0] + of_batch * given_batch[int(of_batch > 0), 0] - mean[0]
     evaluate = climbers._evaluate
@@ -401,13 +402,13 @@ def test_a_step_is_made_if_it_gains_more_than_a_billionth(gain, made):
     most = problem.plain.mean(start)[0] - problem.plain.mean(neighbours(start[0])).min()
     posterior = problem.landscape.posterior
     landscape = Landscape(posterior, posterior, lambda mean, *variances: -mean / most * gain)
-    climbers = _Climbers(landscape, start, Exclusions(), Constraints(9))
+    climbers = Climbers(landscape, start, Exclusions(), Constraints(9))
     assert most > 0
     assert climbers.step_if_any(0) is made
 
 
 def test_the_search_makes_sure_of_its_maximum_unless_told_otherwise(monkeypatch):
-    monkeypatch.setattr(local_search, "N_PROMISING", 1)  # so that climbs often end before the certificate
+    monkeypatch.setattr(climbing, "N_PROMISING", 1)  # so that climbs often end before the certificate
     n_certified = 0
     for seed in range(12):
         problem = Problem(seed)
@@ -495,7 +496,7 @@ class PlainOther(PlainLaw):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_moments_of_every_move_lie_within_their_bounds(model, in_batch, seed):
     problem = OtherProblem(model, seed, in_batch=in_batch)
-    climbers = _Climbers(problem.landscape, problem.starts[:4], problem.excluded, Constraints(9))
+    climbers = Climbers(problem.landscape, problem.starts[:4], problem.excluded, Constraints(9))
     active = np.arange(len(climbers.q))
     mean, *bounds, _ = climbers._bounds(active, climbers._moves.all)
     for climber in active:
@@ -528,8 +529,8 @@ def test_a_climb_over_all_moves_ends_at_a_free_and_allowed_local_maximum(model, 
 def test_a_climb_ends_after_many_moves_without_a_gain_and_is_certified_all_the_same(monkeypatch):
     problem = OtherProblem("additive", seed=0, n_items=20)
     tried = []
-    bounds = _Climbers._bounds
-    monkeypatch.setattr(_Climbers, "_bounds", lambda self, *moves: tried.append(len(moves[1])) or bounds(self, *moves))
+    bounds = Climbers._bounds
+    monkeypatch.setattr(Climbers, "_bounds", lambda self, *moves: tried.append(len(moves[1])) or bounds(self, *moves))
 
     def climbed(certify):
         tried.clear()
@@ -537,7 +538,7 @@ def test_a_climb_ends_after_many_moves_without_a_gain_and_is_certified_all_the_s
         return ends[0], values[0], sum(tried)
 
     _, _, moves = climbed(certify=False)
-    monkeypatch.setattr(local_search, "MAX_BARREN", 1)
+    monkeypatch.setattr(climbing, "MAX_BARREN", 1)
     _, value, fewer = climbed(certify=False)
     assert fewer < moves and value >= problem.direct(problem.starts[:1])[0]
     end, value, _ = climbed(certify=True)
@@ -551,7 +552,7 @@ def test_a_climb_ends_after_many_moves_without_a_gain_and_is_certified_all_the_s
 def test_the_best_neighbour_is_the_free_and_allowed_one_of_largest_value(
     model, constraints, seed, n_promising, monkeypatch
 ):
-    monkeypatch.setattr(local_search, "N_PROMISING", n_promising)
+    monkeypatch.setattr(climbing, "N_PROMISING", n_promising)
     problem = OtherProblem(model, seed)
     centre = constraints.sample(1, np.random.default_rng(seed))[0]
     around = moved(centre)
@@ -576,8 +577,8 @@ def test_of_climbs_that_are_cut_short_the_better_half_goes_on(halving, monkeypat
     _, whole = climb(problem.landscape, starts, excluded, constraints, certify=False)
     assert [len(active) for active, _ in steps[: 3 * halving + 1]] == [8] * (3 * halving + 1)
     steps.clear()
-    monkeypatch.setattr(local_search, "MANY_MOVES", 0)
-    monkeypatch.setattr(local_search, "HALVING", halving)
+    monkeypatch.setattr(climbing, "MANY_MOVES", 0)
+    monkeypatch.setattr(climbing, "HALVING", halving)
     ends, values = climb(problem.landscape, starts, excluded, constraints, certify=False)
     numbers = [8 // 2 ** (step // halving) for step in range(3 * halving)]
     assert [len(active) for active, _ in steps] == numbers + [1] * (len(steps) - len(numbers))
@@ -629,7 +630,7 @@ def test_several_moves_are_made_at_once_only_if_they_gain_more_than_the_best_alo
 
 def test_the_moves_made_at_once_are_the_first_two_four_and_eight_that_touch_nothing_in_common():
     problem = Problem(0, n_items=20)
-    climbers = _Climbers(problem.landscape, problem.starts[5:6], Exclusions(), Constraints(20))
+    climbers = Climbers(problem.landscape, problem.starts[5:6], Exclusions(), Constraints(20))
     numbers = {tuple(sorted(climbers._moves.touched(move))): move for move in climbers._moves.all}
     apart = [(0, 1), (2, 3), (4, 5), (6, 9), (8, 11), (7, 10), (12, 13), (14, 15), (16, 17)]
     moves = [*apart[:1], (1, 2), (0, 19), *apart[1:3], (3, 18), (0, 5), *apart[3:]]
@@ -644,8 +645,8 @@ def test_the_moves_made_at_once_are_the_first_two_four_and_eight_that_touch_noth
 @pytest.mark.parametrize("max_barren", [1, 435])
 def test_of_a_value_that_depends_on_the_mean_alone_one_promising_swap_is_the_best(max_barren, monkeypatch):
     """Then the climb is the steepest ascent: a step for each gain, and one of 435 swaps that do not gain."""
-    monkeypatch.setattr(local_search, "N_PROMISING", 1)
-    monkeypatch.setattr(local_search, "MAX_BARREN", max_barren)
+    monkeypatch.setattr(climbing, "N_PROMISING", 1)
+    monkeypatch.setattr(climbing, "MAX_BARREN", max_barren)
     steps = counted(monkeypatch)
     for seed in range(4):
         problem = Problem(seed, n_items=30)
@@ -677,7 +678,7 @@ def test_estimates_learn_where_a_variance_lies_between_its_bounds(given_batch):
     landscape = Landscape(
         problem.landscape.posterior, problem.landscape.given_batch, lambda mean, *variances: variances[given_batch]
     )
-    climbers = _Climbers(landscape, problem.starts[5:6], Exclusions(), Constraints(9))
+    climbers = Climbers(landscape, problem.starts[5:6], Exclusions(), Constraints(9))
     around = np.array([invert(climbers._moves.after(climbers.q[0], move).astype(int)) for move in range(36)])
     variance = problem.plain.variance(around, problem.batch if given_batch else ())
     bounds = climbers._bounds(np.array([0]), climbers._moves.all)
@@ -728,7 +729,7 @@ def test_ends_of_equal_values_are_in_the_order_of_their_positions():
 
 @pytest.mark.parametrize("n_promising", [16, 64])
 def test_of_equal_neighbours_the_first_pair_of_items_is_swapped(n_promising, monkeypatch):
-    monkeypatch.setattr(local_search, "N_PROMISING", n_promising)
+    monkeypatch.setattr(climbing, "N_PROMISING", n_promising)
     problem = Problem(0, n_items=30)
     posterior = problem.landscape.posterior
     for centre in problem.starts[4:]:
@@ -744,7 +745,7 @@ def test_of_equal_neighbours_the_first_pair_of_items_is_swapped(n_promising, mon
 
 def test_moves_that_gain_come_best_first_and_equal_ones_in_their_order():
     problem = Problem(0, n_items=30)
-    climbers = _Climbers(problem.landscape, problem.starts[5:6], Exclusions(), Constraints(30))
+    climbers = Climbers(problem.landscape, problem.starts[5:6], Exclusions(), Constraints(30))
     gains = np.random.default_rng(0).integers(-1, 3, size=435)
     gaining = climbers._gaining(0, climbers._moves.all, climbers.values[0] + gains)
     assert gaining.tolist() == sorted(np.flatnonzero(gains > 0), key=lambda move: -gains[move])
