@@ -6,7 +6,7 @@ from pathlib import Path
 from law_ray.errors import InputError
 
 MAX_DIGITS = 100
-"""Of a number of an item: Python refuses to read one of thousands."""
+"""Of the number of an item or a position: Python refuses to read one of thousands."""
 
 
 def read_item(text: str, n_items: int, names: Sequence[str] | None) -> int:
@@ -23,7 +23,7 @@ def read_item(text: str, n_items: int, names: Sequence[str] | None) -> int:
     text = text.strip()
     if names is not None and text in names:
         return list(names).index(text)
-    if text.isdecimal() and len(text) < MAX_DIGITS and int(text) < n_items:
+    if text.isdecimal() and len(text) <= MAX_DIGITS and int(text) < n_items:
         return int(text)
     known = f"0 to {n_items - 1}" + ("" if names is None else f", or a name such as {names[0]}")
     raise InputError(f"there is no item {text!r}: items are {known}")
@@ -48,7 +48,7 @@ def read_fixed(text: str, n_items: int, names: Sequence[str] | None) -> tuple[in
         InputError: if the text has another form or an unknown item.
     """
     item, equals, position = text.rpartition("=")
-    if not equals or not position.strip().isdecimal():
+    if not equals or not position.strip().isdecimal() or len(position) > MAX_DIGITS:
         raise InputError(f"{text!r} is not of the form ITEM=POSITION, with positions from 0 to {n_items - 1}")
     return read_item(item, n_items, names), int(position)
 

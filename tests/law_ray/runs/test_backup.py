@@ -356,9 +356,7 @@ def test_what_cannot_be_fetched_or_copied_to_is_refused_by_name(tmp_path, place,
         fetch(uri(place), tmp_path / "back")
     with Backup(tmp_path / "run", uri(place)):
         pass
-    with pytest.raises(
-        InputError, match=r"holds a run: continue it with law_ray.resume\('.*/run', objective\)"
-    ):
+    with pytest.raises(InputError, match=r"holds a run: continue it with law_ray.resume\('.*/run', objective\)"):
         fetch(uri(place), tmp_path / "run")
     with pytest.raises(InputError, match=r"^the address of a backup has a password in it: .* environment instead$"):
         check_free("s3://key:secret@bucket/run")

@@ -25,7 +25,7 @@ def test_pairs_and_fixed_positions_are_parsed_or_refused_with_their_form():
     assert read_fixed("x=1=2", 2, ("x=1", "y")) == (0, 2)
     with pytest.raises(InputError, match="A<B"):
         read_pair("a>b b", 3, NAMES)
-    for text in ("a", "a=", "a=x", "a=-1"):
+    for text in ("a", "a=", "a=x", "a=-1", f"a={'9' * 5_000}"):
         with pytest.raises(InputError, match="ITEM=POSITION"):
             read_fixed(text, 3, NAMES)
 
