@@ -20,6 +20,7 @@ from law_ray.methods.registry import METHODS
 from law_ray.parameters import FOLDER, GroupedCommand, settings_options
 from law_ray.result import Result, concluded
 from law_ray.runs import backup as backups
+from law_ray.runs import journal
 from law_ray.runs.objective import BlackBox, known_objectives, say_what_runs
 from law_ray.runs.run import Run
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
@@ -39,6 +40,8 @@ OLD_SPELLINGS = {
 
 WATCHED = 10
 """Seconds between two looks of `report --watch` at the journal."""
+RESTARTING = 3
+"""At so many looks in a row nothing may go on with the run (heuristic): a driver that died is started again."""
 
 
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -191,7 +194,11 @@ def resume(
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="By default DIR/report.html."
 )
-@click.option("--watch", is_flag=True, help=f"Write the page again every {WATCHED} seconds until the run ends.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help=f"Write the page again every {WATCHED} seconds while the run goes on.",
+)
 @click.option("--png", is_flag=True, help="Write figures for papers into DIR instead.")
 @click.option(
     "--import",
@@ -217,8 +224,12 @@ def report(folder: Path, out: Path | None, watch: bool, png: bool, with_code: bo
         click.echo(path)
         if not watch or found.end_reason:
             return
+        alone = 0  # looks in a row at which no process held the run
         while page.journal_size(folder) == size:
             time.sleep(WATCHED)
+            alone = 0 if journal.is_held(folder) else alone + 1
+            if alone > RESTARTING:
+                raise RunError(f"nothing goes on with the run: {journal.how_to_resume(folder)} continues it")
 
 
 def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:

@@ -18,6 +18,9 @@ INTERVAL = 5.0
 PATIENCE = 60.0
 """Seconds that the end of a run waits for the last write of the backup (heuristic)."""
 
+PAGE = "report.html"
+"""The page of a run, which is not copied: `law-ray report` writes it from the rest."""
+
 PART = ".part"
 """The end of the name of a file that is being written."""
 
@@ -26,9 +29,10 @@ class Backup:
     """A context manager that keeps a backup of the run in `folder` at `uri`.
 
     A thread copies the journal whenever it has grown, at most every INTERVAL seconds, and in the end all files of the
-    folder. The run neither waits for it nor fails with it: where a write fails, one warning is given and the write is
-    tried again; the end of the run waits for at most PATIENCE seconds. A file is written under another name and then
-    moved, so the backup always holds a whole journal. It replaces an earlier state of the same run, never another run.
+    folder but the page. The run neither waits for it nor fails with it: where a write fails, one warning is given and
+    the write is tried again; the end of the run waits for at most PATIENCE seconds. A file is written under another
+    name and then moved, so the backup always holds a whole journal. It replaces an earlier state of the same run, never
+    another run.
 
     `error` says why the backup lacks something, or is "".
     """
@@ -87,7 +91,8 @@ class Backup:
         self._copy_journal()
         if self._ours:
             for path in sorted(self._folder.glob("[!.]*")):
-                if path.is_file() and not path.is_symlink() and path.name != journal.NAME:  # nothing from elsewhere
+                is_own = path.is_file() and not path.is_symlink()  # nothing from elsewhere
+                if is_own and path.name not in (journal.NAME, PAGE):
                     self._storage.write(path.name, path.read_bytes())
 
     def _copy_journal(self) -> None:

@@ -144,13 +144,22 @@ def how_to_resume(folder: Path) -> str:
     return f"`law-ray resume {shell_word(folder)}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
 
 
+def is_held(folder: Path) -> bool:
+    """Say whether a process holds the journal in `folder`, if there is one."""
+    if not (folder / NAME).exists():
+        return False
+    with open(_path(folder), "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def wait_until_free(folder: Path, seconds: float) -> None:
     """Wait until no process holds the journal in `folder`, at most so long: a process that is killed frees it late."""
     deadline = time.monotonic() + seconds
-    while (folder / NAME).exists() and time.monotonic() < deadline:
-        with contextlib.suppress(BlockingIOError), open(_path(folder), "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return
+    while is_held(folder) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 

@@ -422,6 +422,22 @@ def test_a_watched_run_that_ends_while_its_page_is_written_gets_its_last_page(pr
     assert here("report", "run", "--watch", cwd=project).stdout.split() == 2 * ["run/report.html"]
 
 
+def test_a_watch_ends_where_nothing_goes_on_with_the_run(project, here, monkeypatch):
+    run = working.started(project / "run", Settings(n_items=6, evals=10, n_init=4, batch_size=3, method="random"))
+    working.work(run, limit=5)
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 5:
+            run.journal.close()  # its process is killed
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    ended = here("report", "run", "--watch", cwd=project, code=1)
+    assert slept == 8 * [10]
+    assert ended.stderr == "law-ray: nothing goes on with the run: law_ray.resume('run', objective) continues it\n"
+
+
 def test_an_address_that_nobody_answers_is_refused_too_by_a_process_of_its_own(project):
     done = in_a_process(*SCORE, "--n-items", "9", "--address", "127.0.0.1:1", cwd=project, code=2)
     check_refused(done, "127.0.0.1:1")

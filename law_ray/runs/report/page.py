@@ -19,7 +19,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from law_ray.errors import InputError
-from law_ray.runs import journal
+from law_ray.runs import backup, journal
 from law_ray.runs.objective import BlackBox, code_of
 from law_ray.runs.report.blocks import Section
 from law_ray.runs.report.sections import (
@@ -36,7 +36,7 @@ from law_ray.runs.report.view import View
 from law_ray.runs.run import Run
 from law_ray.utils.files import replacing
 
-NAME = "report.html"
+NAME = backup.PAGE
 MAX_ORDERING_BYTES = 160_000
 """Of the orderings in a page, so that it stays below 6 MB."""
 SECTIONS = (answer, pictures, convergence, settled, orderings, learned, trust, cluster)

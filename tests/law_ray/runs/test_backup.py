@@ -12,6 +12,7 @@ from law_ray.runs import backup, journal
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.backup import Backup, backing_up, check_free, fetch
 from law_ray.runs.journal import NAME
+from law_ray.runs.report import page
 from law_ray.runs.settings import Settings
 from tests.law_ray.runs import working
 from tests.law_ray.runs.working import comparable, work
@@ -123,6 +124,7 @@ def test_the_end_brings_all_files_and_fetch_all_back(tmp_path, place):
     work(run, limit=3)
     (tmp_path / "run" / "best_dag.csv").write_text("a,b\n")
     (tmp_path / "run" / ".hidden").touch()
+    (tmp_path / "run" / page.NAME).touch()  # of an earlier report
     with Backup(tmp_path / "run", uri(place)) as copy:
         pass
     assert copy.error == ""

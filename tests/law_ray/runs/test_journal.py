@@ -203,7 +203,10 @@ def _try_to_open(folder, answers):
 
 
 def test_a_second_process_is_refused_until_the_first_lets_go(folder):
+    assert not journal.is_held(folder)
+    assert not journal.is_held(folder / "nowhere")
     with Journal(folder):
+        assert journal.is_held(folder)
         assert "in use by another process" in _elsewhere(folder)
         assert len(journal.read(folder)) == 4  # reading needs no lock
     assert _elsewhere(folder) == "opened"
