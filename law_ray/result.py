@@ -91,7 +91,7 @@ def result_of(run: Run, objective: BlackBox, reason: str) -> Result:
     if all(trial.state == "failed" for trial in done):
         error = RunError(
             f"no evaluation succeeded before {reason}: correct the objective, then resume {run.folder} with more "
-            "evals, since failed ones count; or begin a new run if another setting is wrong"
+            "evals: failed ones count and are not made again; or begin a new run if another setting is wrong"
         )
         note_traceback(error, run.folder, {trial.id for trial in done})
         raise error

@@ -333,8 +333,8 @@ class ActiveRun(Run):
             first = recent[-1]
             error = RunError(
                 f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {first.id}: "
-                f"{first.reason}; correct the objective, then resume {self.folder} with more evals, since failed ones "
-                "count; or begin a new run if another setting, such as n_items, is wrong"
+                f"{first.reason}; correct the objective, then resume {self.folder} with more evals: failed ones count "
+                "and are not made again; or begin a new run if another setting, such as n_items, is wrong"
             )
             journals.note_traceback(error, self.folder, {trial.id for trial in recent})
             raise error

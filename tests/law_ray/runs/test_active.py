@@ -300,7 +300,7 @@ def test_the_first_traceback_of_the_failures_that_ended_a_run_is_in_the_notes(tm
     with pytest.raises(RunError, match=r"the last 15 evaluations, .* trial 0: reason 0; correct") as ended:
         run.stop_reason()
     assert str(ended.value).endswith(
-        "failed ones count; or begin a new run if another setting, such as n_items, is wrong"
+        "failed ones count and are not made again; or begin a new run if another setting, such as n_items, is wrong"
     )
     assert "\n" not in str(ended.value)
     assert ended.value.__notes__ == ["trial 3 failed:\ntrace 3"]
