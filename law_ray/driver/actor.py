@@ -24,7 +24,7 @@ from law_ray.driver.tasks import Evaluations, Job
 from law_ray.driver.worker import Place, TaskId
 from law_ray.errors import InputError, RunError
 from law_ray.runs import journal
-from law_ray.runs.active import ActiveRun
+from law_ray.runs.active import ONLY_FAILED, ActiveRun
 from law_ray.runs.backup import backing_up
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.objective import BlackBox
@@ -181,8 +181,8 @@ class Driver:
         """
         try:
             reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
-        except RunError as error:
-            run.end(str(error))
+        except RunError:
+            run.end(ONLY_FAILED)
             raise
         evaluations.cancel()  # what still runs is left to a resume: its outcome is none of a repeat
         self._doing = REEVALUATING

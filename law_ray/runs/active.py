@@ -54,6 +54,8 @@ for 6% of the time by the last choice, 4% by the longest of five and 2% by the l
 
 TIME_IS_UP = "the time was up"
 """The reason for the end of a run whose max_time is over."""
+ONLY_FAILED = "whole rounds of evaluations failed"
+"""The reason for the end of a run whose objective seems to be broken."""
 
 log = logging.getLogger(__name__)
 

@@ -231,7 +231,7 @@ def test_a_run_that_only_fails_has_an_end_in_its_journal(tmp_path, mode):
     with pytest.raises(RunError, match="all failed; trial 0: no licence"):
         Driver(Spec(tmp_path, settings, None))._until_stopped(run, evaluations)
     assert journal.read(tmp_path)[-1]["type"] == "end"
-    assert "all failed" in Run.load(tmp_path).end_reason
+    assert Run.load(tmp_path).end_reason == "whole rounds of evaluations failed"
     assert not Run.load(tmp_path).is_complete(40)
 
 
