@@ -194,11 +194,7 @@ def resume(
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="By default DIR/report.html."
 )
-@click.option(
-    "--watch",
-    is_flag=True,
-    help=f"Write the page again every {WATCHED} seconds while the run goes on.",
-)
+@click.option("--watch", is_flag=True, help=f"Write the page again every {WATCHED} seconds while the run goes on.")
 @click.option("--png", is_flag=True, help="Write figures for papers into DIR instead.")
 @click.option(
     "--import",

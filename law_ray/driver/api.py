@@ -239,6 +239,8 @@ def resume(
         say_what_runs(run.objective, None if backup else run.settings.backup)
     black_box = BlackBox.from_record(run.objective) if objective is None else _black_box(objective)
     black_box.check_same(run.objective, folder)
+    if backup is not None:
+        backups.check_address(backup)  # before the journal keeps it for later resumes
     settings = replace(settings, backup=backup or settings.backup)
     black_box.n_items(settings.n_items)
     if run.is_complete(settings.evals):

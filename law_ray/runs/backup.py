@@ -117,6 +117,11 @@ def backing_up(folder: Path, uri: str | None) -> AbstractContextManager[Backup |
     return nullcontext() if uri is None else Backup(folder, uri)
 
 
+def check_address(uri: str) -> None:
+    """Raise InputError unless `uri` is one that a backup can have; nothing is looked for there."""
+    _Storage(uri)
+
+
 def check_free(uri: str) -> None:
     """Raise InputError if a run cannot begin a backup at `uri`: it holds a run already, or cannot be written."""
     if journal.NAME in _listed(uri):

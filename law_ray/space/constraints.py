@@ -178,7 +178,7 @@ class Constraints:
 
     @cached_property
     def _exceeded(self) -> list[int]:
-        """The largest limit that `enumerate` has met, as one number: looking for more orderings takes long."""
+        """One number: the largest limit that `enumerate` found to be exceeded, which takes long to find."""
         return [0]
 
     @cached_property

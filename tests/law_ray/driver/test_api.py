@@ -194,6 +194,15 @@ def test_what_still_runs_when_time_is_up_is_left_to_a_resume(tmp_path):
     assert resumed.evaluations == 30
 
 
+@pytest.mark.parametrize("address", ["ftp://host/folder", "s3://key:secret@bucket/run"])
+def test_an_address_that_no_backup_can_have_is_refused_before_the_journal_keeps_it(tmp_path, address):
+    begun(tmp_path / "run", displacement, 10)
+    before = (tmp_path / "run" / journal.NAME).read_bytes()
+    with pytest.raises(InputError, match=r"is no URI for a backup|has a password in it"):
+        law_ray.resume(tmp_path / "run", displacement, backup=address, progress=False)
+    assert (tmp_path / "run" / journal.NAME).read_bytes() == before
+
+
 @pytest.mark.slow
 def test_a_finished_run_is_extended_under_the_same_seed(tmp_path):
     begun(tmp_path / "run", displacement, evals=15)

@@ -327,13 +327,16 @@ def test_another_objective_or_other_data_is_noticed():
     BlackBox(Complete()).check_same(record, Path("run"))
     with pytest.raises(
         InputError,
-        match=r"of another objective, complete, and this one is plain: .* a new run in another folder$",
+        match=r"run is a run of another objective, complete, and this one is plain: give that one, "
+        r"or begin a new run in another folder$",
     ):
         BlackBox(plain).check_same(record, Path("run"))
     changed = Complete()
     changed.fingerprint = "1e"
     with pytest.raises(
-        InputError, match=r"of complete have changed; restore them, or begin a new run in another folder$"
+        InputError,
+        match=r"another objective: the data or options of complete have changed; restore them, "
+        r"or begin a new run in another folder$",
     ):
         BlackBox(changed).check_same(record, Path("run"))
 
