@@ -15,3 +15,7 @@ class Interrupted(KeyboardInterrupt):
 
 class RunError(RuntimeError):
     """The run itself failed; the command line prints the message and exits with 1."""
+
+
+class OnlyFailedError(RunError):
+    """Whole rounds of evaluations failed, which ends the run."""

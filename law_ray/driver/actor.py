@@ -22,7 +22,7 @@ from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEV
 from law_ray.driver.serialization import dumps, loads
 from law_ray.driver.tasks import Evaluations, Job
 from law_ray.driver.worker import Place, TaskId
-from law_ray.errors import InputError, RunError
+from law_ray.errors import InputError, OnlyFailedError
 from law_ray.runs import journal
 from law_ray.runs.active import ONLY_FAILED, ActiveRun
 from law_ray.runs.backup import backing_up
@@ -181,7 +181,7 @@ class Driver:
         """
         try:
             reason = (self._keep_busy if run.settings.mode == "async" else self._work_in_rounds)(run, evaluations)
-        except RunError:
+        except OnlyFailedError:
             run.end(ONLY_FAILED)
             raise
         evaluations.cancel()  # what still runs is left to a resume: its outcome is none of a repeat

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from law_ray.errors import RunError
+from law_ray.errors import OnlyFailedError
 from law_ray.models.prior_mean import Proxy
 from law_ray.runs import journal as journals
 from law_ray.runs.durations import LEAST_VALUES, MAX_VALUES, Durations, number_ending
@@ -308,7 +308,7 @@ class ActiveRun(Run):
         self._record({"type": "end", "time": time.time(), "reason": reason})
 
     def stop_reason(self) -> str | None:
-        """Return why the run should end now, or None. Raises RunError if the objective only fails."""
+        """Return why the run should end now, or None. Raises OnlyFailedError if the objective only fails."""
         if self.has_reached_target and not self.extension.reached_target:
             return "the target was reached"
         if self.late:
@@ -321,7 +321,7 @@ class ActiveRun(Run):
         """Return why no more points should be asked for, by the rounds that have ended, or None.
 
         Raises:
-            RunError: The last FAILED_ROUNDS rounds only failed.
+            OnlyFailedError: The last FAILED_ROUNDS rounds only failed.
         """
         settings, trials, pending = self.settings, self.optimizer.trials, self.pending
         if not trials:
@@ -333,7 +333,7 @@ class ActiveRun(Run):
         whole_rounds = len({trial.round for trial in recent})
         if whole_rounds == FAILED_ROUNDS and all(trial.state == "failed" for trial in recent):
             first = recent[-1]
-            error = RunError(
+            error = OnlyFailedError(
                 f"the last {len(recent)} evaluations, {FAILED_ROUNDS} whole rounds, all failed; trial {first.id}: "
                 f"{first.reason}; correct the objective, then resume {self.folder} with more evals: failed ones count "
                 "and are not made again; or begin a new run if another setting, such as n_items, is wrong"

@@ -3,6 +3,7 @@
 A run begins with the objective's own orderings, the user's, and constraints from both.
 """
 
+import shutil
 import threading
 
 import numpy as np
@@ -233,6 +234,23 @@ def test_a_run_that_only_fails_has_an_end_in_its_journal(tmp_path, mode):
     assert journal.read(tmp_path)[-1]["type"] == "end"
     assert Run.load(tmp_path).end_reason == "whole rounds of evaluations failed"
     assert not Run.load(tmp_path).is_complete(40)
+
+
+@pytest.mark.usefixtures("without_a_cluster")
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_run_whose_folder_is_deleted_ends_by_that_and_has_no_end_in_its_journal(tmp_path, mode):
+    settings = Settings(n_items=8, evals=40, n_init=8, method="random", mode=mode, batch_size=4)
+    run = started(tmp_path / "run", settings)
+
+    def outcome(job):
+        if job.trial.id == 9:
+            shutil.rmtree(tmp_path / "run")
+        return Outcome(float(job.trial.id))
+
+    with pytest.raises(RunError, match="was deleted while the run went on"):
+        Driver(Spec(tmp_path / "run", settings, None))._until_stopped(run, OneByOne(outcome))
+    assert journal.read(tmp_path / "run")[-1]["type"] == "tell"
+    assert not Run.load(tmp_path / "run").end_reason
 
 
 @pytest.mark.parametrize("failure", [None, RunError("no licence")])
