@@ -18,7 +18,7 @@ from law_ray.driver.capture import prints_folder
 from law_ray.driver.children import end_children, mark_of_run
 from law_ray.driver.cluster import slots
 from law_ray.driver.messages import Message, Messages
-from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEVALUATING, Status, status_of
+from law_ray.driver.progress import CHOOSING, ENDED, EVALUATING, PREPARING, REEVALUATING, WAITING, Status, status_of
 from law_ray.driver.serialization import dumps, loads
 from law_ray.driver.tasks import Evaluations, Job
 from law_ray.driver.worker import Place, TaskId
@@ -42,6 +42,9 @@ MAX_CONCURRENCY = 32
 """Calls that a driver answers at once; some of them wait for its end (heuristic)."""
 ANSWER_WITHIN = 5.0
 """Seconds after which a driver with a name tells a client that the run goes on (heuristic)."""
+PATIENCE = 10
+"""Seconds without an evaluation that begins after which the cluster is called busy: a worker's start takes a few
+(heuristic)."""
 MAX_RESTARTS = 5
 """Restarts of a driver whose process dies; a sixth death is no accident (heuristic)."""
 
@@ -124,7 +127,13 @@ class Driver:
         if self._run is None:
             return Status(elapsed=elapsed)
         doing = CHOOSING if self._run.choosing else self._doing
+        if doing in (EVALUATING, REEVALUATING) and self._waits:
+            doing = WAITING
         return status_of(self._run, doing, elapsed, self._slots)
+
+    @property
+    def _waits(self) -> bool:
+        return self._evaluations is not None and self._evaluations.waiting_for > PATIENCE
 
     def messages(self, after: int) -> list[Message]:
         """Return what was logged after the message with this number."""

@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 from law_ray.runs.active import ActiveRun
 
-PREPARING, CHOOSING, EVALUATING, REEVALUATING, ENDED = (
+PREPARING, CHOOSING, EVALUATING, REEVALUATING, WAITING, ENDED = (
     "preparing",
     "choosing",
     "evaluating",
     "re-evaluating",
+    "waiting for the cluster:",
     "ended",
 )
-"""What a driver does. Preparing is loading the objective, and asking it for orderings to begin with."""
+"""What a driver does. Preparing is loading the objective, and asking it for orderings to begin with; it waits where
+all of the cluster is taken by others."""
 LOG_INTERVAL = 30
 """Seconds between two progress lines where stderr is no terminal (heuristic)."""
 MIN_ENDED = 3

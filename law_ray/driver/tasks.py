@@ -53,6 +53,8 @@ class Attempt:
     id: TaskId
     avoided: frozenset[str]
     """ids of the nodes where it must not run"""
+    submitted: float
+    """monotonic time at which it was submitted, in seconds"""
     place: Place | None = None
     """where it runs, once it has begun"""
     begun: float = math.inf
@@ -110,6 +112,14 @@ class Evaluations:
             begun[attempt.job.trial.id] = min(begun[attempt.job.trial.id], attempt.begun)
         return {number: time.monotonic() - since for number, since in begun.items() if since < math.inf}
 
+    @property
+    def waiting_for(self) -> float:
+        """Seconds since the last task was submitted, if none of them has begun; else 0. Any thread may ask."""
+        attempts = list(self._attempts.values())
+        if not attempts or any(attempt.place is not None for attempt in attempts):
+            return 0.0
+        return time.monotonic() - max(attempt.submitted for attempt in attempts)
+
     def __len__(self) -> int:
         return len(self._parts)
 
@@ -134,7 +144,7 @@ class Evaluations:
         settings, request = self._settings, dict(self._settings.request)
         memory, few = request.pop("memory", 0), os.getpid()
         task_id = TaskId(job.trial.id, job.repeat, part, new_mark(self._run))
-        attempt = Attempt(job, part, task_id, avoided)
+        attempt = Attempt(job, part, task_id, avoided, time.monotonic())
         task = evaluation_task.options(
             num_cpus=request.pop("CPU"),
             num_gpus=request.pop("GPU", 0),

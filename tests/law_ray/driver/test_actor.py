@@ -5,6 +5,7 @@ A run begins with the objective's own orderings, the user's, and constraints fro
 
 import shutil
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -251,6 +252,16 @@ def test_a_run_whose_folder_is_deleted_ends_by_that_and_has_no_end_in_its_journa
         Driver(Spec(tmp_path / "run", settings, None))._until_stopped(run, OneByOne(outcome))
     assert journal.read(tmp_path / "run")[-1]["type"] == "tell"
     assert not Run.load(tmp_path / "run").end_reason
+
+
+@pytest.mark.usefixtures("without_a_cluster")
+@pytest.mark.parametrize(("waiting_for", "doing"), [(9.9, "evaluating"), (10.1, "waiting for the cluster:")])
+def test_a_driver_says_when_nothing_it_submitted_has_begun_for_ten_seconds(tmp_path, waiting_for, doing):
+    settings = Settings(n_items=8, evals=40, n_init=8)
+    driver = Driver(Spec(tmp_path, settings, None))
+    driver._run, driver._doing = started(tmp_path, settings), "evaluating"
+    driver._evaluations = SimpleNamespace(waiting_for=waiting_for)
+    assert driver.status().doing == doing
 
 
 @pytest.mark.parametrize("failure", [None, RunError("no licence")])

@@ -9,7 +9,17 @@ import sys
 import pytest
 
 from law_ray.driver import progress
-from law_ray.driver.progress import EVALUATING, REEVALUATING, Left, Progress, Status, line_of, status_of, time_left
+from law_ray.driver.progress import (
+    EVALUATING,
+    REEVALUATING,
+    WAITING,
+    Left,
+    Progress,
+    Status,
+    line_of,
+    status_of,
+    time_left,
+)
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
 from law_ray.runs.settings import Settings
@@ -108,6 +118,7 @@ def test_the_line_says_what_is_being_done():
     early = status._replace(evaluations=0, failed=0, best=None, left=Left(59.6, True))
     assert line_of(early) == "evaluating 0/120 (0%), 1:20, >1:00 left"
     assert line_of(early._replace(left=None)) == "evaluating 0/120 (0%), 1:20"
+    assert line_of(early._replace(doing=WAITING, left=None)) == "waiting for the cluster: 0/120 (0%), 1:20"
 
 
 @pytest.mark.parametrize("width", [79, 40, 10])

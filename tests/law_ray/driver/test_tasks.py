@@ -243,6 +243,22 @@ def test_the_age_of_a_trial_is_that_of_its_first_part_that_began(ray):
     assert running.ages() == {}
 
 
+def test_evaluations_wait_from_the_last_submission_until_one_of_them_begins(ray):
+    running = evaluations(ray, split=2)
+    ray.now = 7.0
+    assert running.waiting_for == 7.0
+    running.submit(Job(Trial(4, 1, np.arange(4))))
+    ray.now = 19.0
+    assert running.waiting_for == 12.0
+    ray.submitted[1].begins_on("there")
+    assert running.waiting_for == 0.0
+    ray.submitted[1].result = Part(1.0, 2.0)
+    list(running.wait())
+    assert running.waiting_for == 12.0
+    running.cancel()
+    assert running.waiting_for == 0.0
+
+
 def test_a_job_of_several_parts_ends_with_the_last_of_them(ray):
     running = evaluations(ray, split=3)
     for part in (2, 0):
