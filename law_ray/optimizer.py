@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from law_ray.errors import InputError, UsedUpError
 from law_ray.kernels.protocol import Hyperparameters
+from law_ray.ledger import Ledger
 from law_ray.methods.context import BatchContext
 from law_ray.methods.fitting import fitted
 from law_ray.methods.registry import METHODS, Method
@@ -127,9 +128,7 @@ class Optimizer:
                 f"start has {len(self.start)} orderings, more than the initial design (n_init) of {n_init}: enlarge it"
             )
         self._round: int = INITIAL
-        self._trials: list[Trial] = []  # by id
-        self._pending_ids: set[int] = set()
-        self._known_since: dict[int, int] = {}  # how many trials there were at the ask that first knew these, by id
+        self._ledger: Ledger = Ledger()
         self._excluded: Exclusions = Exclusions(key)
 
     def ask(self, batch_size: int, continue_round: bool = False) -> list[Trial]:
@@ -168,7 +167,7 @@ class Optimizer:
             continue_round: As for `ask`.
             evals: The largest number of trials in all, added and failed ones included.
         """
-        done = len(self._trials)
+        done = len(self._ledger)
         size = self.n_init - done if done < self.n_init else batch_size
         size = size if evals is None else min(size, evals - done)
         while size > 0:
@@ -179,9 +178,9 @@ class Optimizer:
         return []
 
     def _ask(self, batch_size: int, round: int) -> list[Trial]:
-        initial = len(self._trials) < self.n_init
+        initial = len(self._ledger) < self.n_init
         round = INITIAL if initial else max(round, INITIAL + 1)  # nothing joins the initial design
-        if initial or not any(trial.known for trial in self._trials):
+        if initial or not any(trial.known for trial in self._ledger):
             permutations = self._draw(batch_size, self.start if initial else self.start[:0])
             return self._enter(permutations, round)
         context = self._context(round)
@@ -194,22 +193,17 @@ class Optimizer:
     def _method(self) -> Method:
         return METHODS[self.method] if isinstance(self.method, str) else self.method
 
-    def _known(self) -> list[Trial]:
-        """Return the trials with a value, those that an earlier ask knew before the others, as `BatchContext` says."""
-        new = [trial.id for trial in self._trials if trial.known and trial.id not in self._known_since]
-        return [self._trials[i] for i in (*self._known_since, *new)]
-
     def _context(self, round: int) -> BatchContext:
         """Return what the method chooses from, with its model fitted if it has one."""
-        known = self._known()
+        known = self._ledger.known
         X = np.array([trial.permutation for trial in known])
         y = (-1.0 if self.maximize else 1.0) * np.array([trial.value for trial in known])
         standard_errors = np.array([trial.standard_error for trial in known])
-        waiting = [trial.permutation for trial in self._trials if trial.state in ("pending", "failed")]
+        waiting = [trial.permutation for trial in self._ledger if trial.state in ("pending", "failed")]
         without_value = np.array(waiting, dtype=np.int64).reshape(-1, self.n_items)
         process = None
         if self._method.model is not None:
-            rng = generator(self.seed, "fit", len(self._trials))
+            rng = generator(self.seed, "fit", len(self._ledger))
             process = fitted(self._method.model, X, y, standard_errors, rng, self.model, self.proxy, self.device)
             if len(without_value):
                 process = process.condition(without_value)
@@ -220,7 +214,7 @@ class Optimizer:
             round=round,
             excluded=self._excluded,
             constraints=self.constraints,
-            rng=generator(self.seed, "choose", len(self._trials)),
+            rng=generator(self.seed, "choose", len(self._ledger)),
             without_value=without_value,
             process=process,
             noisy=self.noisy or bool(standard_errors.any()),
@@ -236,7 +230,7 @@ class Optimizer:
                 excluded.add(permutation)
                 chosen.append(permutation)
         if len(chosen) < batch_size:
-            rng = generator(self.seed, "draw", len(self._trials))
+            rng = generator(self.seed, "draw", len(self._ledger))
             chosen.extend(draw_free(self.constraints, batch_size - len(chosen), excluded, rng))
         return np.array(chosen)
 
@@ -266,7 +260,7 @@ class Optimizer:
         Raises:
             InputError: The trial is unknown or not pending, or the value or its standard error is invalid.
         """
-        self._end(self._pending(trial_id).told(value, standard_error, seconds))
+        self._ledger.end(self._ledger.pending_trial(trial_id).told(value, standard_error, seconds))
 
     def fail(self, trial_id: int, reason: str, seconds: float = math.nan) -> None:
         """Report that a pending trial has no value. It is never proposed again.
@@ -274,7 +268,7 @@ class Optimizer:
         Raises:
             InputError: The trial is unknown or not pending.
         """
-        self._end(self._pending(trial_id).failed(reason, seconds))
+        self._ledger.end(self._ledger.pending_trial(trial_id).failed(reason, seconds))
 
     def add(self, permutations: ArrayLike, values: ArrayLike) -> None:
         """Enter (m, n_items) permutations whose (m,) values are already known. They count towards n_init.
@@ -286,8 +280,9 @@ class Optimizer:
         known = [finite(f"value {i}", value) for i, value in enumerate(_listed("values", values))]
         if len(known) != len(rows):
             raise InputError(f"{len(rows)} permutations were added with {len(known)} values: give one each")
+        self._exclude(rows)
         for permutation, value in zip(rows, known, strict=True):
-            self._append(Trial(len(self._trials), ADDED, permutation, "added", value))
+            self._ledger.enter(ADDED, permutation, value)
 
     @property
     def best(self) -> Trial:
@@ -296,20 +291,17 @@ class Optimizer:
         Raises:
             InputError: No value is known yet.
         """
-        known = [trial for trial in self._trials if trial.known]
-        if not known:
-            raise InputError("there is no best trial: no value was told yet")
-        return (max if self.maximize else min)(known, key=lambda trial: trial.value)
+        return self._ledger.best(self.maximize)
 
     @property
     def trials(self) -> Sequence[Trial]:
         """All trials by id."""
-        return tuple(self._trials)
+        return tuple(self._ledger)
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and neither told nor failed, by id."""
-        return [self._trials[i] for i in sorted(self._pending_ids)]
+        return self._ledger.pending
 
     @property
     def history(self) -> "pd.DataFrame":
@@ -319,43 +311,29 @@ class Optimizer:
         (a tuple of n_items integers), value (float64, NaN without one), state (text: pending, told, failed or added),
         seconds that the evaluation took (float64, NaN where unknown) and standard_error (float64, 0 where unknown).
         """
-        import pandas as pd  # 0.4 s, and workers import this package
-
-        names = ("id", "round", "permutation", "value", "state", "seconds", "standard_error")
-        columns: dict[str, list[Any]] = {name: [getattr(t, name) for t in self._trials] for name in names}
-        columns["permutation"] = [tuple(permutation.tolist()) for permutation in columns["permutation"]]
-        types = ("int64", "int64", "object", "float64", "str", "float64", "float64")
-        return pd.DataFrame(columns).astype(dict(zip(names, types, strict=True)))  # the same without trials
+        return self._ledger.to_frame()
 
     def known_since(self, trial_id: int) -> int | None:
         """Return how many trials there were when an ask first knew the value of this one; None before that.
 
         To replay the asks and the values in this order leads to the same proposals.
         """
-        return self._known_since.get(trial_id)
+        return self._ledger.known_since(trial_id)
 
     def key(self, permutation: IntArray) -> Hashable:
         """Return the key of a permutation. Permutations with equal keys are one point."""
         return self._excluded.key(permutation)
 
     def _enter(self, permutations: IntArray, round: int) -> list[Trial]:
+        self._exclude(permutations)
         self._round = round
-        first = len(self._trials)
-        for trial in self._known():
-            self._known_since.setdefault(trial.id, first)
+        self._ledger.note_ask()
+        return [self._ledger.enter(round, permutation.copy()) for permutation in permutations]
+
+    def _exclude(self, permutations: IntArray) -> None:
+        """Never propose these again. To be called before they are entered, since the user's key may raise."""
         for permutation in permutations:
-            self._append(Trial(len(self._trials), round, permutation.copy()))
-        return self._trials[first:]
-
-    def _append(self, trial: Trial) -> None:
-        self._excluded.add(trial.permutation)
-        self._trials.append(trial)
-        if trial.state == "pending":
-            self._pending_ids.add(trial.id)
-
-    def _end(self, trial: Trial) -> None:
-        self._trials[trial.id] = trial
-        self._pending_ids.remove(trial.id)
+            self._excluded.add(permutation)
 
     def _validated(self, permutations: ArrayLike) -> IntArray:
         rows = [validate(row, self.n_items) for row in _listed("permutations", permutations)]
@@ -363,14 +341,6 @@ class Optimizer:
             if broken := self.constraints.broken_by(row):
                 raise InputError(f"{row.tolist()} is not allowed: {by_name(broken, self._item_names)}")
         return np.array(rows, dtype=np.int64).reshape(-1, self.n_items)
-
-    def _pending(self, trial_id: int) -> Trial:
-        if not isinstance(trial_id, Integral) or not 0 <= trial_id < len(self._trials):
-            raise InputError(f"there is no trial {trial_id!r}: tell or fail an id that ask returned")
-        trial = self._trials[int(trial_id)]
-        if trial.state != "pending":
-            raise InputError(f"trial {trial_id} is {trial.state} already: tell or fail each trial once")
-        return trial
 
 
 @cache

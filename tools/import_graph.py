@@ -31,7 +31,8 @@ MAY_IMPORT: dict[str, list[str]] = {
     "law_ray/theory.py": ["law_ray/acquisition"],
     "law_ray/methods": ["law_ray/acquisition"],
     "law_ray/trial.py": ["law_ray/utils"],
-    "law_ray/optimizer.py": ["law_ray/methods", "law_ray/trial.py"],
+    "law_ray/ledger.py": ["law_ray/trial.py"],
+    "law_ray/optimizer.py": ["law_ray/methods", "law_ray/ledger.py"],
     "law_ray/runs": ["law_ray/optimizer.py", "law_ray/theory.py"],  # the report draws the bounds of `theory`
     "law_ray/result.py": ["law_ray/runs"],
     "law_ray/answer.py": ["law_ray/result.py"],

@@ -1006,6 +1006,20 @@ def test_arguments_of_a_wrong_kind_are_refused_by_name(arguments, message):
         Optimizer(5, **arguments)
 
 
+def test_a_key_that_raises_enters_nothing():
+    def key(permutation):
+        if permutation[0] == 3:
+            raise KeyError("no symmetry of this one")
+        return tuple(permutation)
+
+    opt = Optimizer(4, n_init=24, key=key)
+    with pytest.raises(KeyError):
+        opt.add([[0, 1, 2, 3], [3, 0, 1, 2]], [1.0, 2.0])
+    with pytest.raises(KeyError):
+        opt.replay([[0, 1, 2, 3], [3, 0, 1, 2]], 0, None)
+    assert (len(opt.trials), opt.pending) == (0, [])
+
+
 def test_a_key_cannot_change_the_orderings():
     def key(permutation):
         permutation[:] = np.sort(permutation)
