@@ -37,10 +37,17 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Put the options of `minimize`, and the example scripts, where a page asks for them by a comment.
 
-    MkDocs calls this for each page.
+    Links to pages of results and to notebooks are those of the repository, so that they work there too; here they lead
+    to the pages of the site. MkDocs calls this for each page.
     """
     shown = markdown.replace("<!-- the options of minimize -->", minimize_options())
-    return re.sub(r"<!-- the script (\w+\.py) -->", lambda found: script(found[1]), shown)
+    shown = re.sub(r"<!-- the script (\w+\.py) -->", lambda found: script(found[1]), shown)
+    shown = re.sub(r"\]\(\.\./((?:\.\./)*)experiments/results/", r"](\1results/", shown)
+    return re.sub(r"\]\((\w+)\.ipynb\)", lambda found: f"]({_page_of(found[1])}.md)", shown)
+
+
+def _page_of(notebook: str) -> str:
+    return notebook.replace("_", "-")
 
 
 def script(name: str) -> str:
@@ -72,7 +79,7 @@ def pages() -> dict[str, str | bytes]:
     for path in sorted(RESULTS.glob("*.png")):
         found[f"results/{path.name}"] = path.read_bytes()
     for path in sorted(EXAMPLES.glob("*.ipynb")):
-        name = path.stem.replace("_", "-")
+        name = _page_of(path.stem)
         text, images = notebook(json.loads(path.read_text(encoding="utf-8")), name)
         found[f"examples/{name}.md"] = text
         found |= {f"examples/{file}": image for file, image in images.items()}

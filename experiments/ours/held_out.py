@@ -197,7 +197,7 @@ def report(rows: pd.DataFrame) -> str:
     return "".join(parts)
 
 
-REPORT = """# Problems nobody tuned on
+REPORT = """# Ten further problems
 
 {machine} Regenerate with `python -m experiments.ours.held_out`.
 

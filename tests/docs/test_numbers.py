@@ -55,7 +55,7 @@ def test_the_numbers_of_the_paper(found, published):
         ("how-to/ask-tell.md", f"More than {fitting.MAX_POINTS:,} values are accepted"),
         ("how-to/objective.md", f"The model chooses after the first `--n-init` evaluations ({OPTIONS['n_init']})"),
         ("how-to/noisy.md", f"the best {WORDS[reevaluation.N_FINALISTS]} are evaluated again"),
-        ("how-to/noisy.md", f"at most `--reevaluations` ({OPTIONS['reevaluations']}) times"),
+        ("how-to/noisy.md", f"at most `--reevaluations` ({OPTIONS['reevaluations']}) evaluations in all"),
     ],
 )
 def test_the_numbers_of_the_docs(page, sentence):

@@ -1,5 +1,6 @@
 """The site is complete, its generated pages are right, and it builds strictly and loads nothing from elsewhere."""
 
+import posixpath
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from law_ray.runs.settings import options
 from tests.docs.documents import DOCS, ROOT
 from tools import docs_pages, law_in_pictures
 
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CONFIGURATION = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 
 
@@ -41,7 +43,24 @@ def test_every_page_of_results_is_introduced():
     introduction = (DOCS / "results" / "index.md").read_text(encoding="utf-8")
     pages = [path.name for path in (ROOT / "experiments" / "results").glob("*.md")]
     assert len(pages) >= 10
-    assert [page for page in pages if f"({page})" not in introduction] == []
+    assert [page for page in pages if f"(../../experiments/results/{page})" not in introduction] == []
+
+
+def test_every_link_of_a_page_leads_to_a_file_of_the_repository_too():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS.rglob("*.md")]
+    links = [(page, link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    assert len(links) > 150
+    dead = {link for page, link in links if "://" not in link and not (page.parent / link).exists()}
+    assert dead == {"command-line.md"}  # that page is in the site alone
+
+
+def test_links_to_results_and_notebooks_lead_to_pages_of_the_site():
+    generated = set(docs_pages.pages())
+    for page in DOCS.rglob("*.md"):
+        shown = docs_pages.on_page_markdown(page.read_text(encoding="utf-8"), None, None, None)
+        for link in LINK.findall(shown):
+            target = posixpath.normpath(posixpath.join(page.parent.relative_to(DOCS).as_posix(), link))
+            assert "://" in link or target in generated or (DOCS / target).exists(), (page, link)
 
 
 def test_the_page_of_the_command_line_has_every_command_and_option():
