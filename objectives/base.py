@@ -86,9 +86,10 @@ def load(name: str, /, **options: Any) -> Any:
 
     Args:
         name: for example "nml:sachs", "tsp:burma14", "path/to/file.py:cost" or "package.module:Cost"; see `families`.
-        **options: keyword arguments: of `NML` (and `sample_network`) for nml; of `load` in `objectives.qap`, `fsp` and
-            `tsp` for those; of the user's class, which is instantiated, or of the user's function, to which they are
-            bound. A string, as the command line gives, is read as the type of its parameter's annotation or default.
+        **options: keyword arguments: of `NML` (and `sample_network`) for nml; of `load` in the module of a built-in
+            problem, such as `objectives.tsp`; of the user's class, which is instantiated, or of the user's function, to
+            which they are bound. A string, as the command line gives, is read as the type of its parameter's annotation
+            or default.
 
     Raises:
         InputError: in one line, if the name, the file or an option does not exist or is unusable.
@@ -144,7 +145,11 @@ def _load_nml(source: str, options: Mapping[str, Any]) -> Any:
 def _load_user(name: str, found: Any, options: Mapping[str, Any]) -> Any:
     """Return the user's class instantiated, the user's function with its options bound, or the object itself."""
     if inspect.isclass(found):
-        arguments = read_options(name, options, inspect.signature(found).parameters)
+        try:
+            parameters = inspect.signature(found).parameters
+        except ValueError:  # of a compiled class
+            raise InputError(f"{name} does not say which arguments it takes: give a function that creates it") from None
+        arguments = read_options(name, options, parameters)
         try:
             found = found(**arguments)
         except InputError:

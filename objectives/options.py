@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from numbers import Integral
 from types import NoneType
 from typing import Any, get_args
 
@@ -11,10 +12,10 @@ from law_ray.errors import InputError
 
 
 def seeded(seed: int) -> np.random.Generator:
-    """Return the generator of a problem that is drawn at random. Raises InputError if the seed is negative."""
-    if seed < 0:
-        raise InputError(f"seed={seed} is negative: choose 0 or more")
-    return np.random.default_rng(seed)
+    """Return the generator of a problem that is drawn at random. Raises InputError for no whole number, or below 0."""
+    if not isinstance(seed, Integral) or seed < 0:
+        raise InputError(f"seed={seed!r} is no seed: give a whole number, 0 or more")
+    return np.random.default_rng(int(seed))
 
 
 def function_options(function: Callable[..., Any], given: Collection[str] = ()) -> dict[str, inspect.Parameter]:

@@ -7,6 +7,10 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import IntArray
+from objectives.instances.tokens import positive
+
+MAX_SIZE = 1_000
+"""Of the items of a simulated problem: some matrices have a cell for each pair (heuristic)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +45,9 @@ def read_size(family: str, source: str, items: str, example: int) -> int:
     """Return the number of items in the name of a problem.
 
     Raises:
-        InputError: It is not a number of at least 2.
+        InputError: It is not a number from 2 to MAX_SIZE.
     """
-    if not source.isdecimal() or int(source) < 2:
-        raise InputError(
-            f"{family}:{source} is unknown: give the number of {items}, at least 2, as in {family}:{example}"
-        )
-    return int(source)
+    if (size := positive(source, 2, MAX_SIZE)) is None:
+        name = f"{family}:{source[:20]}"
+        raise InputError(f"{name} is unknown: give the number of {items}, 2 to {MAX_SIZE}, as in {family}:{example}")
+    return size

@@ -13,6 +13,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled
 from objectives.instances.best_known import best_value
 from objectives.instances.fetch import is_path, read_instance
+from objectives.instances.tokens import positive
 from objectives.instances.tsplib import MAX_CITIES, read_distances
 from objectives.options import seeded
 from objectives.problem import Problem
@@ -99,13 +100,13 @@ def load(source: str, seed: int = 0) -> TSP:
         return TSP(f"tsp:{Path(source).stem}", None, read_distances(Path(source)))
     name = f"tsp:{source}"
     if found := re.fullmatch(r"plane(\d+)", source):
-        return TSP(name, None, _random_distances(int(found[1]), seed))
+        return TSP(name, None, _random_distances(found[1], seed))
     return TSP(name, best_value(name), read_instance(name, f"{source}.tsp", read_distances))
 
 
-def _random_distances(n_cities: int, seed: int) -> FloatArray:
-    if n_cities > MAX_CITIES:
-        raise InputError(f"plane{n_cities} has {n_cities} cities: choose at most {MAX_CITIES}")
+def _random_distances(count: str, seed: int) -> FloatArray:
+    if (n_cities := positive(count, least=0)) is None or n_cities > MAX_CITIES:
+        raise InputError(f"plane{count[:20]} has {count[:20]} cities: choose at most {MAX_CITIES}")
     places = seeded(seed).uniform(0.0, 100.0, (n_cities, 2))
     distances: FloatArray = np.linalg.norm(places[:, None] - places, axis=2)
     return distances

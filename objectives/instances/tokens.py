@@ -7,6 +7,17 @@ import numpy as np
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray
 
+MAX_NUMBER = 10**6
+"""A larger number is no size of an instance: what is meant is another file, or another column of it."""
+
+
+def positive(text: str, least: int = 1, most: int = MAX_NUMBER) -> int | None:
+    """Return the whole number from `least` to `most` that a text is; None if it is another one, or no number."""
+    digits = text.lstrip("0") or "0"
+    if not text.isdecimal() or len(digits) > len(str(most)) or not least <= int(digits) <= most:
+        return None
+    return int(digits)
+
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file; bytes that are not UTF-8, which only comments should have, are replaced.
@@ -32,9 +43,10 @@ class Tokens:
     def size(self, what: str) -> int:
         """Return the next token as a positive integer, the number of `what`."""
         number, token = self._take(1, f"the number of {what}")[0]
-        if not token.isdecimal() or int(token) < 1:
-            raise self._wrong(number, f"{token!r} is not a number of {what}: give a positive integer")
-        return int(token)
+        if (size := positive(token)) is None:
+            reason = f"{token[:20]!r} is not a number of {what}: give an integer from 1 to {MAX_NUMBER}"
+            raise self._wrong(number, reason)
+        return size
 
     def numbers(self, count: int, what: str) -> FloatArray:
         """Return the next `count` tokens, which are `what`, as finite numbers: (count,)."""

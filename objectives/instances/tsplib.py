@@ -12,7 +12,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
-from objectives.instances.tokens import Tokens, read_lines
+from objectives.instances.tokens import MAX_NUMBER, Tokens, positive, read_lines
 
 MAX_CITIES = 5_000
 """A larger matrix would take more than 200 MB, and computing it several times that."""
@@ -138,9 +138,9 @@ class _File:
     def size(self, keyword: str) -> int:
         """Return an entry that is a positive integer."""
         value = self._value(keyword)
-        if not value.isdecimal() or int(value) < 1:
-            raise InputError(f"{self.path} has {keyword} {value!r}: give a positive integer")
-        return int(value)
+        if (size := positive(value)) is None:
+            raise InputError(f"{self.path} has {keyword} {value[:20]!r}: give an integer from 1 to {MAX_NUMBER}")
+        return size
 
     def section(self, keyword: str) -> Tokens:
         """Return the tokens of a section."""

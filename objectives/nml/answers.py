@@ -1,6 +1,7 @@
 """What an ordering found: the parts of the answer, how sure its edges are, and the network for other programs."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from law_ray.errors import InputError
 from law_ray.space.permutations import validate
 from law_ray.typing import BoolArray, FloatArray, IntArray
+from law_ray.utils.files import replacing
 from objectives.nml.data import bif, exports
 from objectives.nml.data.knowledge import Knowledge
 from objectives.nml.data.tables import Table
@@ -119,13 +121,16 @@ class Answers(ABC):
         dag, folder = self.dag(permutation), Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         edges = exports.edges(self.item_names, dag, self.edge_probabilities(permutation, evaluated))
-        exports.write_csv(folder / "best_dag.csv", edges)
-        (folder / "best_dag.dot").write_text(exports.dot(self.item_names, edges), encoding="utf-8")
-        paths = [folder / "best_dag.csv", folder / "best_dag.dot"]
+        files: dict[str, Callable[[Path], object]] = {
+            "best_dag.csv": lambda path: exports.write_csv(path, edges),
+            "best_dag.dot": lambda path: path.write_text(exports.dot(self.item_names, edges), encoding="utf-8"),
+        }
         if bif.cells(self.table, dag) <= bif.MAX_CELLS:
-            bif.write(self.table, dag, folder / "best_model.bif")
-            paths.append(folder / "best_model.bif")
-        return paths
+            files["best_model.bif"] = lambda path: bif.write(self.table, dag, path)
+        for name, write in files.items():
+            with replacing(folder / name) as partial:
+                write(partial)
+        return [folder / name for name in files]
 
     def to_networkx(self, permutation: IntArray, evaluated: Evaluated | None = None) -> "nx.DiGraph[str]":
         """Return the network of an ordering; its edges have the attributes confidence and direction."""

@@ -8,6 +8,7 @@ import pytest
 
 from law_ray.errors import InputError
 from objectives import families, load
+from objectives.nml.data.networks import LARGER, NETWORKS
 
 USER = """
 class Cost:
@@ -109,6 +110,13 @@ def test_unusable_options_and_objects_are_refused_in_one_line(
         ("fsp:gone.txt", {"instances": "2"}, "'instances' of fsp:gone.txt is unknown: choose instance"),
         ("tsp:gone.tsp", {}, "gone.tsp cannot be read"),
         ("no.such.module:f", {}, "no module no.such.module is found"),
+        ("builtins:int", {}, "builtins:int does not say which arguments it takes"),
+        ("tsp:plane5", {"seed": 1.5}, "seed=1.5 is no seed: give a whole number, 0 or more"),
+        (
+            "tsp:plane" + "9" * 5000,
+            {},
+            "plane99999999999999999999 has 99999999999999999999 cities: choose at most 5000",
+        ),
         ("gone/file.py:f", {}, "gone/file.py does not exist"),
     ],
 )
@@ -121,7 +129,8 @@ def test_unknown_names_and_options_are_refused_in_one_line(name: str, options: d
 @pytest.mark.slow
 def test_every_listed_network_loads_with_the_listed_size_and_every_description_is_one_line() -> None:
     listed = families()
-    for name in ("sachs", "child", "insurance", "alarm"):
+    assert sum(name.startswith("nml:") for name in listed) >= 8
+    for name in (*NETWORKS, *LARGER):
         n_items, n_edges = (int(word) for word in listed[f"nml:{name}"].split() if word.isdigit())
         objective = load(f"nml:{name}", n_rows=30)
         assert (objective.n_items, objective.table.true_dag.sum()) == (n_items, n_edges)

@@ -24,7 +24,9 @@ def test_items_have_the_letter_of_their_family_and_names_of_their_own():
 
 def test_the_size_is_read_from_the_name():
     assert read_size("line", "12", "jobs", 20) == 12
-    with pytest.raises(InputError, match=r"line:x is unknown: give the number of jobs, at least 2, as in line:20"):
+    with pytest.raises(InputError, match=r"line:x is unknown: give the number of jobs, 2 to 1000, as in line:20"):
         read_size("line", "x", "jobs", 20)
-    with pytest.raises(InputError, match="give the number of jobs"):
-        read_size("line", "²", "jobs", 20)
+    assert read_size("line", "1000", "jobs", 20) == 1000
+    for source in ("²", "1", "1001", "9" * 5000):
+        with pytest.raises(InputError, match="give the number of jobs"):
+            read_size("line", source, "jobs", 20)

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import psutil
 
 import law_ray
@@ -18,6 +20,7 @@ from experiments.ours.faults.striking import OPTIONS, Row
 from law_ray.errors import InputError
 from law_ray.runs import journal
 from law_ray.runs.backup import fetch
+from objectives.nml import NML
 
 SCORE = "def score(permutation):\n    return float(permutation[0])\n"
 MARK = "import pathlib\npathlib.Path(r'{mark}').touch()\n"
@@ -82,12 +85,14 @@ def linked() -> Row:
     with strangers_run() as folder:
         mine = folder.parent / "mine"
         mine.write_text("precious")
-        for name in ("report.html", "history.csv"):
+        files = ("report.html", "history.csv", "best_dag.csv", "best_dag.dot", "best_model.bif")
+        for name in files:
             (folder / name).symlink_to(mine)
         run = law_ray.load(folder)
         run.write_page()
         run.to_csv()
-        kept = mine.read_text() == "precious"
+        NML(pd.DataFrame({"a": list("xyxyxy"), "b": list("xxyxyy")})).write(np.arange(2), folder)
+        kept = mine.read_text() == "precious" and not any((folder / name).is_symlink() for name in files)
     return checked("a stranger's run has links in it", kept, "the links are replaced, not followed")
 
 

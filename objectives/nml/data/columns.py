@@ -262,9 +262,11 @@ def _plain(text: str, decimal: str) -> str:
     """Return the text of a number, with a point and without what does not change it, or True or False for a boolean."""
     if text.lower() in ("true", "false"):
         return text.capitalize()
+    if "_" in text:  # to Python alone 1_0 is 10
+        return text
     try:
         return state_text(float(text.replace(decimal, ".")))
-    except (ValueError, OverflowError):
+    except ValueError:
         return text
 
 

@@ -22,7 +22,7 @@ from law_ray.errors import InputError
 from law_ray.typing import BoolArray, IntArray
 from objectives.nml.regret.components import Part, cheapest, divide, tables_of
 from objectives.nml.regret.estimate import RegretEstimate
-from objectives.nml.regret.particles import bytes_per_particle, draw, workspace_bytes
+from objectives.nml.regret.particles import MAX_STATES, bytes_per_particle, draw, workspace_bytes
 
 DEFAULT_TARGET = 0.1
 """The standard error, in nats, without a number of samples or a target."""
@@ -215,6 +215,10 @@ def _batches(part: int, size: int, largest: int) -> list[tuple[int, int]]:
 def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int, remedy: str) -> None:
     """Raise OutOfReachError if the evaluation would take too much memory or time; `remedy` is what saves time."""
     for part, size in zip(parts, sizes, strict=True):
+        if part.schedule.states > MAX_STATES:
+            raise OutOfReachError(
+                f"the regret of a variable with {part.schedule.states} states is out of reach", "group its states"
+            )
         n_bytes = min(size, _batch_size(part)) * bytes_per_particle(part.schedule) + workspace_bytes(
             part.schedule, n_rows
         )

@@ -27,6 +27,10 @@ from objectives.nml.regret import balanced_proposals, draw_order, frontier_table
 from objectives.nml.regret.frontier import Schedule
 from objectives.nml.scores.contingency import n_log_n
 
+STATE = np.uint16
+"""The type of a state in a particle."""
+MAX_STATES = np.iinfo(STATE).max + 1
+"""Of a variable, so that STATE can hold each."""
 _PSEUDO_COUNT = 0.5
 """Of every state in an urn before it is tilted: Jeffreys's prior."""
 _SMALL_BLOCK = 8
@@ -88,7 +92,7 @@ def draw(
         The log of the estimate, in nats, and the variance of the estimate divided by its square.
     """
     n_rows = len(tables.x_log_x) - 1
-    states = np.zeros((2, n_particles, schedule.slots, schedule.cells), dtype=np.uint16)
+    states = np.zeros((2, n_particles, schedule.slots, schedule.cells), dtype=STATE)
     counts = np.zeros((2, n_particles, schedule.cells), dtype=np.int32)
     n_cells = np.ones((2, n_particles), dtype=np.int64)
     counts[0, :, 0] = n_rows

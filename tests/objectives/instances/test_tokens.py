@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from law_ray.errors import InputError
-from objectives.instances.tokens import Tokens, read_lines
+from objectives.instances.tokens import Tokens, positive, read_lines
 
 PATH = Path("shop.txt")
 
@@ -17,12 +17,24 @@ def test_tokens_come_one_after_another_across_lines() -> None:
     tokens.end("the order")
 
 
-@pytest.mark.parametrize("text", ["0", "-3", "2.5", "x", "1e3"])
+@pytest.mark.parametrize("text", ["0", "-3", "2.5", "x", "1e3", "1000001"])
 def test_sizes_are_positive_integers(text: str) -> None:
     with pytest.raises(
-        InputError, match=rf"shop.txt, line 7: '{text}' is not a number of rows: give a positive integer"
+        InputError, match=rf"shop.txt, line 7: '{text}' is not a number of rows: give an integer from 1 to 1000000"
     ):
         Tokens(PATH, [text], first_line=7).size("rows")
+
+
+@pytest.mark.parametrize(("text", "expected"), [("7", 7), ("0007", 7), ("2", 2), ("9", 9), ("1", None), ("10", None)])
+def test_a_positive_number_has_bounds(text: str, expected: int | None) -> None:
+    assert positive(text, least=2, most=9) == expected
+
+
+def test_a_number_of_more_digits_than_python_reads_is_refused() -> None:
+    assert positive("9" * 5000) is None
+    assert positive("0" * 5000 + "7") == 7
+    with pytest.raises(InputError, match=r"line 1: '99999999999999999999' is not a number of rows"):
+        Tokens(PATH, ["9" * 5000]).size("rows")
 
 
 @pytest.mark.parametrize("text", ["x", "nan", "inf", "1,2"])

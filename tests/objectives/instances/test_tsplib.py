@@ -127,8 +127,9 @@ GOOD = HEAD.format(kind="TSP", n=2, weights="EUC_2D") + "NODE_COORD_SECTION\n1 0
     [
         ("TYPE : TSP", "TYPE : CVRP", "has TYPE 'CVRP': only TSP, ATSP can be read"),
         ("TYPE : TSP\n", "", "has no TYPE: add it"),
-        ("DIMENSION : 2", "DIMENSION : -2", "has DIMENSION '-2': give a positive integer"),
+        ("DIMENSION : 2", "DIMENSION : -2", "has DIMENSION '-2': give an integer from 1 to 1000000"),
         ("DIMENSION : 2", "DIMENSION : many", "has DIMENSION 'many'"),
+        ("DIMENSION : 2", "DIMENSION : " + "9" * 5000, "has DIMENSION '99999999999999999999': give"),
         ("DIMENSION : 2", "DIMENSION :", "has no DIMENSION"),
         ("DIMENSION : 2", f"DIMENSION : {MAX_CITIES + 1}", f"choose a problem of at most {MAX_CITIES}"),
         ("EUC_2D", "XRAY1", "'XRAY1': only EUC_2D, CEIL_2D, ATT, GEO, EXPLICIT can be read"),

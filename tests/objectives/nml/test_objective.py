@@ -229,6 +229,23 @@ def test_explain_of_the_users_data_has_no_distance_to_a_true_network() -> None:
     assert "structural_hamming_distance" not in NML(FRAME).explain(np.arange(4), rng())
 
 
+def test_links_in_the_folder_are_replaced_and_not_followed(tmp_path: Path) -> None:
+    """A run folder from somebody else may hold some to the reader's files."""
+    mine = tmp_path / "mine"
+    mine.write_text("precious")
+    for name in ("best_dag.csv", "best_dag.dot", "best_model.bif"):
+        (tmp_path / name).symlink_to(mine)
+    paths = SACHS.write(np.arange(11), tmp_path)
+    assert mine.read_text() == "precious"
+    assert not any(path.is_symlink() for path in paths)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "best_dag.csv",
+        "best_dag.dot",
+        "best_model.bif",
+        "mine",
+    ]
+
+
 def test_write_writes_the_edges_and_the_model(tmp_path: Path) -> None:
     permutation = rng(2).permutation(11)
     paths = SACHS.write(permutation, tmp_path)

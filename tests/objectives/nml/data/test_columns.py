@@ -328,6 +328,11 @@ def test_declared_fractions_match_in_any_precision(column: pd.Series) -> None:
         assert table.codes[:, 0].tolist() == [0, 1, 0]
 
 
+def test_digits_that_only_python_groups_are_no_number() -> None:
+    with pytest.raises(InputError, match="has the value '1_0' in row 2, outside its declared states"):
+        read(pd.Series(["10", "1_0", "20"]), states="a=10,20")
+
+
 @pytest.mark.parametrize(
     ("states", "culprit"),
     [

@@ -294,6 +294,14 @@ def test_what_is_refused_is_told_in_gigabytes_and_minutes(monkeypatch: pytest.Mo
         importance._refuse_hopeless([part._replace(seconds=300.0)], [120], 50, "")
 
 
+def test_more_states_than_a_particle_can_hold_are_refused() -> None:
+    part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
+    most = part._replace(schedule=part.schedule._replace(states=2**16))
+    with pytest.raises(importance.OutOfReachError, match="65537 states is out of reach: group its states"):
+        importance._refuse_hopeless([part._replace(schedule=most.schedule._replace(states=2**16 + 1))], [1], 50, "")
+    importance._refuse_hopeless([most], [1], 50, "")
+
+
 def test_batches_of_particles_that_need_much_memory_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
     monkeypatch.setattr(importance, "_BATCH_BYTES", int(100.5 * bytes_per_particle(part.schedule)))
