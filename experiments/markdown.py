@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from law_ray.utils.files import replacing
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = 2) -> str:
     """Return a Markdown table.
@@ -42,4 +44,5 @@ def redraw(page: Path, name: str, text: str) -> None:
     parts = rest[0].split(end) if len(rest) == 1 else []
     if len(parts) != 2:
         raise ValueError(f"{page} has no part {name!r}: put it between {begin.strip()} and {end.strip()}")
-    page.write_text(f"{before}{begin}{text}{end}{parts[1]}", encoding="utf-8")
+    with replacing(page) as partial:
+        partial.write_text(f"{before}{begin}{text}{end}{parts[1]}", encoding="utf-8")

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 import numpy as np
 import pandas as pd
 
-from experiments.tasks import Row, play_all, read
+from experiments import tasks
+from experiments.tasks import Row
 from law_ray.methods.auto import law_auto
 from law_ray.methods.registry import METHODS, SELECTION_MODEL, Method
 from law_ray.optimizer import Optimizer
@@ -111,9 +111,16 @@ def play(
 
 
 def best_after(curve: str, evaluations: Iterable[int]) -> FloatArray:
-    """Return the best values of a row's curve after these numbers of evaluations, none before its first."""
+    """Return the best values of a row's curve after these numbers of evaluations.
+
+    Raises:
+        ValueError: A number is less than the first of the curve.
+    """
     counts, values = np.array([pair.split(":") for pair in curve.split()], dtype=float).T
-    return values[np.searchsorted(counts, list(evaluations), side="right") - 1]
+    places = np.searchsorted(counts, list(evaluations), side="right") - 1
+    if (places < 0).any():
+        raise ValueError(f"the curve begins after {counts[0]:g} evaluations: ask for no fewer")
+    return values[places]
 
 
 def values_after(rows: pd.DataFrame, evaluations: Sequence[int]) -> FloatArray:
@@ -124,21 +131,5 @@ def values_after(rows: pd.DataFrame, evaluations: Sequence[int]) -> FloatArray:
 def complete(
     runs: Iterable[Run], play_alone: Callable[[Run], list[Row]], report: Callable[[pd.DataFrame], str], stem: Path
 ) -> None:
-    """Play the runs that have no row yet, in the order of their numbers, and write the report.
-
-    Args:
-        runs: The runs of the experiment.
-        play_alone: Plays one run and returns its rows.
-        report: Returns the text of the report on all rows.
-        stem: The path of the files without a suffix: the rows are in `stem`.csv, the report in `stem`.md.
-
-    Raises:
-        click.ClickException: When a run failed; the report is written first.
-    """
-    file = stem.with_suffix(".csv")
-    known = set(read(file, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
-    todo = [run for run in runs if run not in known]
-    failed = play_all(play_alone, sorted(todo, key=lambda run: run.number), file)
-    stem.with_suffix(".md").write_text(report(read(file, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    """Play the runs that have no row yet, in the order of their numbers, and write the report (`tasks.complete`)."""
+    tasks.complete(sorted(runs, key=lambda run: run.number), play_alone, report, stem, COLUMNS)

@@ -4,7 +4,6 @@
 finished run is a row of results/ablation.csv. `--runs 0` only reports on the rows that exist.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -103,7 +102,7 @@ def report(rows: pd.DataFrame) -> str:
         lines.append([variant, *cells, ranks[variant]])
     runs_each = " to ".join(map(str, sorted({table["runs"].min(), table["runs"].max()})))
     return REPORT.format(
-        machine=machine(len(os.sched_getaffinity(0))),
+        machine=machine(),
         init=N_INIT,
         evaluations=BUDGET.evaluations(),
         runs=runs_each,

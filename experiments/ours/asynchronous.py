@@ -11,7 +11,6 @@ that the evaluations' times move forward, and the seconds that the choices take.
 
 import heapq
 import math
-import os
 import tempfile
 import time
 from collections import deque
@@ -27,7 +26,7 @@ from experiments import RESULTS
 from experiments.machine import machine
 from experiments.markdown import plus_minus, table
 from experiments.statistics import standard_error
-from experiments.tasks import Row, append, play_all, read
+from experiments.tasks import Row, append, complete, missing, read
 from law_ray.driver.tasks import POLL
 from law_ray.runs.active import ActiveRun
 from law_ray.runs.evaluation import Outcome
@@ -187,29 +186,23 @@ def simulate(
 
 @click.command()
 @click.option("--runs", type=click.IntRange(0), default=10, show_default=True, help="How many of each, from the first.")
-@click.option("--slots", multiple=True, type=int, default=(8, 32, 128), show_default=True)
+@click.option("--slots", multiple=True, type=click.IntRange(1), help="By default of all clusters.")
 @click.option("--threads", "n_threads", type=click.IntRange(1), default=1, show_default=True, help="That choose.")
 def main(runs: int, slots: tuple[int, ...], n_threads: int) -> None:
     """Play the missing runs, then write the report."""
-    file = RESULTS / "asynchronous.csv"
-    known = set(read(file, COLUMNS)[list(Case._fields)].itertuples(index=False, name=None))
+    stem = RESULTS / "asynchronous"
     cases = [
         Case(problem, n_slots, times, mode, n_threads, seed)
         for seed in range(runs)
         for problem, n_slots in EVALUATIONS
-        if n_slots in slots
+        if not slots or n_slots in slots
         for times in SPREADS
         for mode in MODES
     ]
-    missing = [case for case in cases if case not in known]
-    failed = 0
-    if n_threads == 1:
-        failed = play_all(play, missing, file)
-    else:
-        play_alone(missing, n_threads, file)
-    (RESULTS / "asynchronous.md").write_text(report(read(file, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    if n_threads > 1:
+        file = stem.with_suffix(".csv")
+        play_alone(missing(cases, read(file, COLUMNS)), n_threads, file)
+    complete(cases, play, report, stem, COLUMNS)
 
 
 def play_alone(cases: Iterable[Case], n_threads: int, file: Path) -> None:
@@ -242,7 +235,7 @@ def play(case: Case) -> list[Row]:
 
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table for each problem."""
-    parts = [REPORT.format(machine=machine(len(os.sched_getaffinity(0))), median=MEDIAN)]
+    parts = [REPORT.format(machine=machine(), median=MEDIAN)]
     for (problem, slots), of_problem in rows.groupby(["problem", "slots"], sort=False):
         lines: list[list[Any]] = []
         for (times, mode, n_threads), runs in of_problem.groupby(["times", "mode", "threads"]):

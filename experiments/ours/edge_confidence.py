@@ -10,9 +10,7 @@ Three measures of the confidence that two variables are adjacent, in the same ne
 Each is compared with the true network's adjacencies: by bins, and by the logarithmic and the Brier score.
 """
 
-import functools
 import itertools
-import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -25,7 +23,7 @@ from experiments import RESULTS, markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
 from experiments.statistics import standard_error
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, complete
 from law_ray.typing import BoolArray, FloatArray, IntArray
 from law_ray.utils.seeding import generator
 from objectives.nml import NML
@@ -35,7 +33,6 @@ from objectives.nml.scores.decomposable import QuotientNML
 from objectives.nml.search.greedy import greedy_orderings
 from objectives.nml.search.grow_shrink import GrowShrink
 
-FILE = RESULTS / "edge_confidence.csv"
 NETWORKS = ("sachs", "child", "insurance", "alarm")
 ROWS = (50, 200, 1000)
 METHODS = ("weights", "chain", "bootstrap")
@@ -64,18 +61,13 @@ class Run(NamedTuple):
 @click.option("--networks", multiple=True, type=click.Choice(NETWORKS), default=NETWORKS, show_default=True)
 @click.option("--rows", "n_rows", multiple=True, type=click.IntRange(1), default=ROWS, show_default=True)
 @click.option("--seeds", type=click.IntRange(0), default=3, show_default=True, help="How many data sets, from seed 0.")
-@click.option("--resamples", default=RESAMPLES, show_default=True, help="Tables of the bootstrap.")
-def main(networks: tuple[str, ...], n_rows: tuple[int, ...], seeds: int, resamples: int) -> None:
+def main(networks: tuple[str, ...], n_rows: tuple[int, ...], seeds: int) -> None:
     """Play the missing data sets, then write the report."""
-    known = set(read(FILE, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
-    runs = [Run(*each) for each in itertools.product(networks, n_rows, range(seeds)) if each not in known]
-    failed = play_all(functools.partial(play, resamples), runs, FILE)
-    FILE.with_suffix(".md").write_text(report(read(FILE, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} data sets failed, see above: start again to repeat them")
+    runs = [Run(*each) for each in itertools.product(networks, n_rows, range(seeds))]
+    complete(runs, play, report, RESULTS / "edge_confidence", COLUMNS)
 
 
-def play(resamples: int, run: Run) -> list[Row]:
+def play(run: Run, resamples: int = RESAMPLES) -> list[Row]:
     """Return the rows of a data set: one for each method and bin of confidence."""
     table = sample_network(run.network, run.n_rows, run.seed)
     assert table.true_dag is not None
@@ -145,7 +137,7 @@ def report(rows: pd.DataFrame) -> str:
     """Return the report: a table of calibration, and the scores by network and rows."""
     parts = [
         "# How sure is an edge\n",
-        f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.ours.edge_confidence`.\n",
+        f"{machine()} Regenerate with `python -m experiments.ours.edge_confidence`.\n",
         "Confidence that two variables are adjacent, in networks learned from sampled tables, against the true one. "
         "weights: the weights exp(-NML total) of the networks of greedy starts alone. chain: what law_ray "
         f"reports from the same networks. bootstrap: shares of {RESAMPLES} resampled tables, a greedy search each.\n",

@@ -7,7 +7,6 @@ The instances are drawn from fixed seeds, except for Taillard's, which are publi
 report says how far each mean lies above the best value that any of the runs found.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -180,7 +179,7 @@ def report(rows: pd.DataFrame) -> str:
     table = pd.DataFrame(found)
     ranks = average_ranks(table).sort_values()
     parts = [
-        REPORT.format(machine=machine(len(os.sched_getaffinity(0))), init=N_INIT, evaluations=BUDGET.evaluations()),
+        REPORT.format(machine=machine(), init=N_INIT, evaluations=BUDGET.evaluations()),
         markdown.table(["method", "average rank"], ranks.reset_index().to_numpy(dtype=object).tolist()),
     ]
     for name, of_problem in table.groupby("problem", sort=False):

@@ -7,7 +7,6 @@ The problems are drawn from fixed seeds. A noisy one tells the optimiser a value
 run holds the true values of the orderings that it evaluated.
 """
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -204,7 +203,7 @@ def play_observed(run: Run, objective: Any, method: Method) -> Row:
 
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table per problem."""
-    parts = [REPORT.format(machine=machine(len(os.sched_getaffinity(0))), init=N_INIT)]
+    parts = [REPORT.format(machine=machine(), init=N_INIT)]
     for name, of_problem in rows.groupby("problem", sort=False):
         budget, least = problem(str(name)).budget, np.inf
         found = {}

@@ -5,7 +5,6 @@ results/initial_designs.md. A finished run is a row of results/initial_designs.c
 that exist.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -77,8 +76,9 @@ def play_alone(run: Run) -> list[Row]:
 def report(rows: pd.DataFrame) -> str:
     """Return the report: for each number of evaluations a table with a line per design and a column per problem."""
     values = pd.DataFrame(values_after(rows, CHECKED), rows.index, list(CHECKED))
-    runs_each = " to ".join(map(str, sorted(set(rows.groupby(["problem", "method"]).size()))))
-    parts = [REPORT.format(machine=machine(len(os.sched_getaffinity(0))), runs=runs_each)]
+    counts = rows.groupby(["problem", "method"]).size()
+    runs_each = " to ".join(map(str, sorted({counts.min(), counts.max()})))
+    parts = [REPORT.format(machine=machine(), runs=runs_each)]
     for checked in CHECKED:
         found = pd.DataFrame(
             [
@@ -87,8 +87,13 @@ def report(rows: pd.DataFrame) -> str:
             ]
         )
         ranks, cells = average_ranks(found), found.set_index(["method", "problem"])
+        cells = cells.reindex(pd.MultiIndex.from_product([VARIANTS, PROBLEMS]))  # some may have no run yet
         lines: list[list[Any]] = [
-            [name, *(plus_minus(*cells.loc[(name, problem), ["mean", "error"]]) for problem in PROBLEMS), ranks[name]]
+            [
+                name,
+                *(plus_minus(*cells.loc[(name, problem), ["mean", "error"]]) for problem in PROBLEMS),
+                float(ranks.get(name, np.nan)),
+            ]
             for name in VARIANTS
         ]
         header = ["", *PROBLEMS, "average rank"]

@@ -4,7 +4,6 @@
 A finished run is a row of results/low_budget.csv. `--runs 0` only reports on the rows that exist.
 """
 
-import os
 from typing import Any
 
 import click
@@ -49,7 +48,7 @@ def play_alone(run: Run) -> list[Row]:
 
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table per problem."""
-    parts = [REPORT.format(machine=machine(len(os.sched_getaffinity(0))), init=N_INIT)]
+    parts = [REPORT.format(machine=machine(), init=N_INIT)]
     header = ["method", "runs", *(f"after {count}" for count in CHECKED), "gap at the end", "seconds"]
     for problem, of_problem in rows.groupby("problem", sort=False):
         best = best_known()[str(problem)].value

@@ -8,7 +8,6 @@ With more than 1,500 values, law-auto's process is given a part of them, and its
 pairwise model the same part.
 """
 
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from experiments.ours.held_out import symmetric
 from experiments.ours.imperfect import play_observed
 from experiments.runs import COLUMNS, RUNS, Budget, Run, planned, values_after
 from experiments.statistics import standard_error
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, complete
 from law_ray.methods.registry import METHODS, PAIRWISE_MODEL
 from law_ray.typing import FloatArray, IntArray
 
@@ -79,12 +78,7 @@ class Assignment:
 @click.option("--runs", type=click.IntRange(0, RUNS), default=3, show_default=True, help="How many, from the first.")
 def main(runs: int) -> None:
     """Play the missing runs, then write the report."""
-    file = RESULTS / "many_values.csv"
-    known = set(read(file, (*COLUMNS, "megabytes"))[list(Run._fields)].itertuples(index=False, name=None))
-    failed = play_all(play, [run for run in planned([PROBLEM], VARIANTS, runs) if run not in known], file)
-    (RESULTS / "many_values.md").write_text(report(read(file, (*COLUMNS, "megabytes"))))
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    complete(planned([PROBLEM], VARIANTS, runs), play, report, RESULTS / "many_values", (*COLUMNS, "megabytes"))
 
 
 def play(run: Run) -> list[Row]:
@@ -105,7 +99,7 @@ def report(rows: pd.DataFrame) -> str:
         cells = [plus_minus(column.mean(), standard_error(column)) for column in values.T]
         lines.append([method, len(runs), *cells, f"{runs['seconds'].mean():.0f}", f"{runs['megabytes'].max():.0f}"])
     header = ["method", "runs", *(f"after {count:,}" for count in CHECKED), "seconds", "MB"]
-    return REPORT.format(machine=machine(len(os.sched_getaffinity(0))), table=markdown.table(header, lines))
+    return REPORT.format(machine=machine(), table=markdown.table(header, lines))
 
 
 REPORT = """# Thousands of values

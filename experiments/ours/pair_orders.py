@@ -20,7 +20,7 @@ from experiments.markdown import plus_minus
 from experiments.ours import held_out
 from experiments.ours.general_rivals import problems as rivals
 from experiments.points import N_FIT, N_SEARCHES, N_TEST, N_TRIALS, points
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, complete
 from law_ray.kernels.protocol import Hyperparameters
 from law_ray.models import fit_additive, fit_distance, fit_weighted_precedence
 from law_ray.models.gp import GaussianProcess
@@ -28,7 +28,6 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.seeding import generator
 from objectives import load
 
-FILE = RESULTS / "pair_orders.csv"
 PROBLEMS = (
     *("nml:sachs", "nml:child", "nml:insurance", "nml:alarm", "nml:hailfinder"),
     *("lop:N-p40-01", "lop:N-sgb75.01", "fsp:reC19", "weighted tardiness"),
@@ -53,12 +52,8 @@ class Case(NamedTuple):
 @click.option("--seeds", type=click.IntRange(0), default=5, show_default=True, help="Sets of points, from seed 0.")
 def main(problems: tuple[str, ...], seeds: int) -> None:
     """Compute the missing rows, then write the report."""
-    known = set(read(FILE, COLUMNS)[list(Case._fields)].itertuples(index=False, name=None))
-    cases = [Case(*each) for each in itertools.product(problems, range(seeds)) if each not in known]
-    failed = play_all(play, cases, FILE)
-    FILE.with_suffix(".md").write_text(report(read(FILE, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} sets of points failed, see above: start again to repeat them")
+    cases = [Case(*each) for each in itertools.product(problems, range(seeds))]
+    complete(cases, play, report, RESULTS / "pair_orders", COLUMNS)
 
 
 class Network:

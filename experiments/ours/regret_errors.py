@@ -1,16 +1,13 @@
 """Are the standard errors of the accurate NML regret right, for sparse and for dense networks?
 
 `python -m experiments.ours.regret_errors` plays the networks that are missing, one per CPU, and writes
-results/regret_errors.md. A network is a row of results/regret_errors.csv. `--repeats 0` only reports on the rows that
-exist.
+results/regret_errors.md. A network is a row of results/regret_errors.csv.
 
 A network is estimated several times with different random numbers. If the standard errors are right, the estimates
 scatter as much as they say.
 """
 
-import functools
 import itertools
-import os
 import time
 from typing import NamedTuple
 
@@ -20,7 +17,7 @@ import pandas as pd
 
 from experiments import RESULTS, markdown
 from experiments.machine import machine
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, complete
 from law_ray.typing import IntArray
 from law_ray.utils.seeding import generator
 from objectives.nml import NML
@@ -28,11 +25,12 @@ from objectives.nml.data.networks import LARGER, NETWORKS, sample_network
 from objectives.nml.regret.estimate import log_mean
 from objectives.nml.regret.estimators import nml_regret
 
-FILE = RESULTS / "regret_errors.csv"
 ALL = (*NETWORKS, *LARGER)
 DATA_SEED = 0
+REPEATS = 8
+"""Estimates of each network."""
 MOST_SCATTER = 1.5
-"""Scatter over the standard error beyond which a line is marked. Of 8 repeats chance alone exceeds it in one of 36."""
+"""Scatter over the standard error beyond which a line is marked. Of REPEATS chance alone exceeds it in one of 36."""
 COLUMNS = (
     *("network", "n_rows", "ordering", "edges", "repeats"),
     *("regret", "scatter", "standard_error", "least_effective", "bias", "seconds"),
@@ -54,20 +52,22 @@ class Case(NamedTuple):
 @click.command()
 @click.option("--networks", multiple=True, type=click.Choice(ALL), default=NETWORKS, show_default=True)
 @click.option("--rows", "n_rows", multiple=True, type=click.IntRange(1), default=(200, 1000, 10_000), show_default=True)
-@click.option("--random", "n_random", default=2, show_default=True, help="How many random orderings of each table.")
-@click.option("--repeats", type=click.IntRange(0), default=8, show_default=True, help="Estimates of each network.")
-def main(networks: tuple[str, ...], n_rows: tuple[int, ...], n_random: int, repeats: int) -> None:
+@click.option(
+    "--random",
+    "n_random",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    help="How many random orderings of each table.",
+)
+def main(networks: tuple[str, ...], n_rows: tuple[int, ...], n_random: int) -> None:
     """Estimate the missing networks, then write the report."""
-    known = set(read(FILE, COLUMNS)[list(Case._fields)].itertuples(index=False, name=None))
     orderings = ["greedy", *(f"random {number}" for number in range(n_random))]
-    cases = [Case(*each) for each in itertools.product(networks, n_rows, orderings) if repeats and each not in known]
-    failed = play_all(functools.partial(play, repeats), cases, FILE)
-    FILE.with_suffix(".md").write_text(report(read(FILE, COLUMNS)))
-    if failed:
-        raise click.ClickException(f"{failed} networks failed, see above: start again to repeat them")
+    cases = [Case(*each) for each in itertools.product(networks, n_rows, orderings)]
+    complete(cases, play, report, RESULTS / "regret_errors", COLUMNS)
 
 
-def play(repeats: int, case: Case) -> list[Row]:
+def play(case: Case, repeats: int = REPEATS) -> list[Row]:
     """Return the row of a network."""
     table = sample_network(case.network, case.n_rows, DATA_SEED)
     objective = NML(table)
@@ -118,7 +118,7 @@ def report(rows: pd.DataFrame) -> str:
         for _, row in rows.sort_values(["network", "n_rows", "ordering"], kind="stable").iterrows()
     ]
     header = ["network", "rows", "ordering", "edges", "regret", "scatter", "standard error", "effective samples"]
-    text = REPORT.format(machine=machine(len(os.sched_getaffinity(0))), n=len(sampled), whole=whole, most=MOST_SCATTER)
+    text = REPORT.format(machine=machine(), n=len(sampled), whole=whole, most=MOST_SCATTER)
     return text + markdown.table([*header, "bias", "seconds", "scatters too much"], lines)
 
 

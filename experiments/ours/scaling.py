@@ -150,7 +150,7 @@ def report(rows: pd.DataFrame) -> str:
         *("slots", "points", "seconds per evaluation", "rounds", "mean round", "efficiency", "of bare Ray"),
         *("evaluations a second", "MB of the driver", "bytes of journal per evaluation"),
     ]
-    return REPORT.format(machine=machine(2), table=table(header, lines))
+    return REPORT.format(machine=machine(), table=table(header, lines))
 
 
 REPORT = """# Using a whole cluster

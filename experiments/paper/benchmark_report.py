@@ -1,6 +1,5 @@
 """The report on the rows of `benchmarks`: means, differences from the paper's, ranks and figures."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,7 @@ def write(rows: pd.DataFrame, objectives: Mapping[str, Any], folder: Path, fract
     """
     tables = [summary(rows, objectives, fraction) for fraction in fractions]
     pd.concat(tables).to_csv(folder / "benchmarks_table.csv", index=False, float_format="%.2f")
-    parts = [ABOUT.format(machine=machine(len(os.sched_getaffinity(0))))]
+    parts = [ABOUT.format(machine=machine())]
     for fraction, table in zip(fractions, tables, strict=True):
         parts += [f"## After {fraction:.0%} of the rounds\n", rank_table(table)]
         parts += [section(of_problem, objectives) for _, of_problem in table.groupby("problem", sort=False)]

@@ -20,7 +20,7 @@ from experiments import RESULTS
 from experiments.paper import benchmark_report
 from experiments.paper.problems import PROBLEMS
 from experiments.runs import COLUMNS, CONTESTANTS, RUNS, Run, planned, play
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, play_all, raise_if, read
 from law_ray.errors import InputError
 from objectives import load
 
@@ -57,8 +57,7 @@ def main(problems: tuple[str, ...], methods: tuple[str, ...], runs: int, fractio
     failed = play_all(functools.partial(play_fraction, fraction), longest_first(todo, objectives), file)
     report = benchmark_report.write(read(file, COLUMNS), objectives, folder, fractions)
     click.echo(report if quick else f"{folder / 'benchmarks.md'}")
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    raise_if(failed)
 
 
 def missing(runs: Iterable[Run], rows: pd.DataFrame, fraction: float) -> list[Run]:

@@ -5,7 +5,6 @@ results/climb_starts.md. A finished run is a row of results/climb_starts.csv; th
 results/benchmarks.csv. `--runs 0` only reports on the rows that exist.
 """
 
-import os
 from typing import Any
 from unittest.mock import patch
 
@@ -56,7 +55,7 @@ def report(rows: pd.DataFrame) -> str:
     ]
     gains = (best[N_POOL] - best[greedy.N_POOL]).dropna().to_numpy()
     return REPORT.format(
-        machine=machine(len(os.sched_getaffinity(0))),
+        machine=machine(),
         problem=PROBLEM,
         evaluations=EVALUATIONS,
         paper=plus_minus(theirs["mean"], theirs["standard_error"]),
@@ -67,7 +66,8 @@ def report(rows: pd.DataFrame) -> str:
 
 
 def _best(rows: pd.DataFrame) -> "pd.Series[float]":
-    """Return the best value of each run, indexed by its initial set and repeat."""
+    """Return the best value of each whole run, indexed by its initial set and repeat."""
+    rows = rows[rows["evaluations"] >= EVALUATIONS].drop_duplicates(Run._fields, keep="last")
     rows = rows.set_index(["initial_set", "repeat"])
     return pd.Series(values_after(rows, [EVALUATIONS])[:, 0], rows.index)
 

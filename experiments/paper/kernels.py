@@ -8,7 +8,9 @@ Each seed draws 400 points (`experiments.points`), of which 250 are for fitting 
 get the same points.
 """
 
+import functools
 import itertools
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -17,6 +19,7 @@ import pandas as pd
 from experiments import RESULTS
 from experiments.paper.problems import PROBLEMS
 from experiments.points import N_FIT, N_SEARCHES, N_TEST, N_TRIALS, points
+from experiments.tasks import Row, append, missing, publish, read
 from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, DistanceKernel
 from law_ray.models.fit_distance import fit
 from law_ray.models.gp import GaussianProcess
@@ -28,6 +31,19 @@ from objectives import load
 ROWS = RESULTS / "kernels.csv"
 MEASURES = {"nlpd": "Negative log predictive density (nats a point)", "rank_correlation": "Rank correlation"}
 COLUMNS = ("problem", "seed", "kernel", *MEASURES, "decay", "signal_variance", "noise")
+
+
+class Fit(NamedTuple):
+    """A kernel that is fitted to the points of one seed of a problem."""
+
+    problem: str
+    seed: int
+    kernel: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}, seed {self.seed}, {self.kernel}"
+
+
 PAPER = (
     "In a footnote of Section 3.3 the paper compares the Kendall, Mallows, Hamming, Manhattan and position kernels, "
     "and a neural network of these, on its regression tasks. It says, without figures, that the position kernel and "
@@ -43,23 +59,22 @@ PAPER = (
 def main(problems: tuple[str, ...], seeds: int) -> None:
     """Compute the missing rows, then write the report."""
     threads.limit(1)  # the matrices are small
-    RESULTS.mkdir(exist_ok=True)
-    known = set(pd.read_csv(ROWS)[["problem", "seed", "kernel"]].itertuples(index=False)) if ROWS.exists() else set()
-    for problem, seed in itertools.product(problems, range(seeds)):
-        missing = [kernel for kernel in KERNELS.values() if (problem, seed, kernel.name) not in known]
-        if missing:
-            compare(problem, seed, missing)
-    (RESULTS / "kernels.md").write_text(report(pd.read_csv(ROWS)))
+    fits = [Fit(*each) for each in itertools.product(problems, range(seeds), KERNELS)]
+    for fit_of_kernel in missing(fits, read(ROWS, COLUMNS)):
+        append(ROWS, [play(fit_of_kernel)], "%.5g")
+        click.echo(fit_of_kernel)
+    publish(RESULTS / "kernels.md", report(read(ROWS, COLUMNS)))
 
 
-def compare(problem: str, seed: int, kernels: list[DistanceKernel]) -> None:
-    """Fit and test some kernels on the points of one seed, and add the row of each as soon as it is known."""
-    X, y = points(load(problem), generator(seed, "points", 0))
-    for kernel in kernels:
-        row = {"problem": problem, "seed": seed, "kernel": kernel.name, **held_out(kernel, X, y, seed)}
-        frame = pd.DataFrame([row], columns=COLUMNS)
-        frame.to_csv(ROWS, mode="a", header=not ROWS.exists(), index=False, float_format="%.5g")
-        click.echo(row)
+def play(run: Fit) -> Row:
+    """Return the row of a kernel: fitted to some of the points of a seed, and tested on the others."""
+    X, y = _points(run.problem, run.seed)
+    return {**run._asdict(), **held_out(KERNELS[run.kernel], X, y, run.seed)}
+
+
+@functools.lru_cache(1)
+def _points(problem: str, seed: int) -> tuple[IntArray, FloatArray]:
+    return points(load(problem), generator(seed, "points", 0))
 
 
 def held_out(kernel: DistanceKernel, X: IntArray, y: FloatArray, seed: int) -> dict[str, float]:
@@ -104,7 +119,7 @@ def tabulate(rows: pd.DataFrame, measure: str) -> str:
     """Return a Markdown table of a measure, with one line per problem and one column per kernel."""
     lines = ["| problem | " + " | ".join(KERNELS) + " | seeds |", "|---" * (len(KERNELS) + 2) + "|"]
     for problem, of_problem in rows.groupby("problem", sort=False):
-        values = of_problem.pivot(index="seed", columns="kernel", values=measure)
+        values = of_problem.pivot(index="seed", columns="kernel", values=measure).reindex(columns=list(KERNELS))
         means, errors = values.mean(), values.sem()
         best = means.idxmin() if measure == "nlpd" else means.idxmax()
         cells = []
@@ -123,7 +138,7 @@ def verdict(rows: pd.DataFrame) -> str:
     """
     good: dict[str, list[str]] = {kernel: [] for kernel in KERNELS}
     for problem, of_problem in rows.groupby("problem", sort=False):
-        values = of_problem.pivot(index="seed", columns="kernel", values="nlpd")
+        values = of_problem.pivot(index="seed", columns="kernel", values="nlpd").reindex(columns=list(KERNELS))
         behind = values.sub(values[values.mean().idxmin()], axis=0)
         errors = behind.sem().fillna(0.0)  # NaN for a single set of points
         for kernel in KERNELS:

@@ -19,7 +19,6 @@ the orderings found are evaluated again, all with the same fresh seeds.
 
 import functools
 import math
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ from experiments import RESULTS, markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
 from experiments.paper import published
-from experiments.tasks import Row, play_all, read
+from experiments.tasks import Row, play_all, publish, raise_if, read
 from law_ray.methods.registry import METHODS
 from law_ray.optimizer import Optimizer
 from law_ray.space.permutations import sample, swap_neighbours
@@ -117,10 +116,9 @@ def main(networks: tuple[str, ...], methods: tuple[str, ...], seeds: int, quick:
     todo = missing(planned(networks, methods, seeds), read(file, COLUMNS), effort)
     failed = play_all(functools.partial(play, effort), todo, file)
     text = report(read(file, COLUMNS), effort)
-    (folder / "structure_learning.md").write_text(text)
+    publish(folder / "structure_learning.md", text)
     click.echo(text if quick else f"{folder / 'structure_learning.md'}")
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    raise_if(failed)
 
 
 def planned(networks: tuple[str, ...], methods: tuple[str, ...], seeds: int) -> list[Run]:
@@ -224,7 +222,7 @@ def report(rows: pd.DataFrame, effort: Effort) -> str:
     """Return the report: per network the best ordering known, and a table of the methods beside the paper's figures."""
     parts = [
         "# Table 2 of the paper, run again\n",
-        f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.paper.structure_learning`.\n",
+        f"{machine()} Regenerate with `python -m experiments.paper.structure_learning`.\n",
         "Means over the seeds +- their standard errors, in nats. Gap: the score of the best ordering found minus that "
         "of the best ordering known for the same data and skeleton. Both are means over the same "
         f"{effort.fresh} fresh seeds, because the best value seen is the least of many noisy ones and so is too low. "

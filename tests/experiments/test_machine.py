@@ -1,6 +1,20 @@
-from experiments.machine import machine
+import os
+from pathlib import Path
+
+import pytest
+
+from experiments.machine import cpus, machine
 
 
 def test_one_thread_is_singular() -> None:
     assert ", 1 thread on " in machine(1)
     assert ", 2 threads on " in machine(2)
+    assert f", {cpus()} thread" in machine()
+
+
+def test_a_system_that_tells_less_than_linux_is_described_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    assert cpus() == 5
+    assert ", 5 threads on 5 cores of " in machine()

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import runs
+from experiments import runs, tasks
 from experiments.runs import COLUMNS, N_INIT, RUNS, Budget, Run, best_after, complete, planned, play
 from experiments.tasks import Row, append, read
 from law_ray.space.permutations import enumerate_all
@@ -105,6 +105,11 @@ def test_values_between_two_improvements_are_those_of_the_earlier_one() -> None:
     assert values.tolist() == [1200.5, 1200.5, 900, 900, 7, 7]
 
 
+def test_a_curve_knows_nothing_before_its_first_value() -> None:
+    with pytest.raises(ValueError, match="begins after 30 evaluations"):
+        best_after("30:9 50:3", [40, 29])
+
+
 def row_of(run: Run) -> Row:
     return {**run._asdict(), "evaluations": 330, "seconds": 0.5, "curve": "30:9"}
 
@@ -122,7 +127,7 @@ def test_an_experiment_plays_the_missing_runs_in_order_and_reports_even_if_one_f
     def report(rows: pd.DataFrame) -> str:
         return f"{len(rows)} rows"
 
-    monkeypatch.setattr(runs, "play_all", play_all)
+    monkeypatch.setattr(tasks, "play_all", play_all)
     all_runs = [CHR12A._replace(method=method, initial_set=k) for method in ("ga", "random") for k in range(3)]
     append(tmp_path / "some.csv", [row_of(all_runs[4])])
     with pytest.raises(click.ClickException, match="1 runs failed"):

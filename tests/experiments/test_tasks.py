@@ -1,12 +1,15 @@
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+import click
+import pandas as pd
 import pytest
 
 from experiments import tasks
-from experiments.tasks import Row, append, read
+from experiments.tasks import Row, append, complete, read
+from law_ray.errors import InputError
 
 COLUMNS = ("run", "value")
 
@@ -121,3 +124,72 @@ def test_a_torn_last_line_is_cut_off(kept: int, whole: list[int], tmp_path: Path
     append(file, [{"run": 3, "value": 0.5}])
     assert read(file, COLUMNS)["run"].tolist() == [*whole, 3]
     assert file.read_text().startswith(lines[0])
+
+
+def test_rows_of_other_columns_are_refused_and_those_in_another_order_put_right(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    append(file, [{"run": 1, "value": 0.5}])
+    append(file, [{"value": 0.25, "run": 2}])
+    before = file.read_text()
+    with pytest.raises(ValueError, match=r"has the columns \['run', 'value'\], the new rows \['run', 'other'\]"):
+        append(file, [{"run": 3, "other": 0.5}])
+    assert file.read_text() == before == "run,value\n1,0.500\n2,0.250\n"
+
+
+def test_an_interrupt_leaves_all_rows_of_a_run_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "rows.csv"
+    append(file, play(1))
+    write = Path.write_text
+
+    def interrupted(path: Path, text: str) -> int:
+        write(path, text[:-5])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        append(file, play(2))
+    monkeypatch.undo()
+    assert read(file, COLUMNS)["run"].tolist() == [1, 1]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+class Case(NamedTuple):
+    run: int
+
+
+def test_an_experiment_plays_what_is_missing_and_reports_even_if_a_run_fails(
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[int] = []
+
+    def fails_at_two(case: Case) -> list[Row]:
+        played.append(case.run)
+        if case.run == 2:
+            raise RuntimeError("boom")
+        return play(case.run)
+
+    def report(rows: pd.DataFrame) -> str:
+        return f"{len(rows)} rows"
+
+    append(tmp_path / "some.csv", play(1))
+    with pytest.raises(click.ClickException, match="1 runs failed"):
+        complete(map(Case, range(4)), fails_at_two, report, tmp_path / "some", COLUMNS)
+    assert played == [0, 2, 3]
+    assert (tmp_path / "some.md").read_text() == "6 rows"
+    complete([], fails_at_two, report, tmp_path / "some", COLUMNS)
+    with pytest.raises(click.ClickException, match=r"none.csv has no rows to report: play some runs first"):
+        complete([], fails_at_two, report, tmp_path / "none", COLUMNS)
+    assert not (tmp_path / "none.md").exists()
+
+
+def test_bad_input_is_told_in_one_line(
+    ray: FakeRay, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class TaskError(RuntimeError):
+        cause = InputError("no instance: fetch it")
+
+    def without_instance(run: int) -> list[Row]:
+        raise TaskError("a traceback\nof many lines")
+
+    assert tasks.play_all(without_instance, [7], tmp_path / "rows.csv") == 1
+    assert capsys.readouterr().err == "7 failed: no instance: fetch it\n"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -29,6 +30,7 @@ from experiments.ours.faults import (
 )
 from experiments.ours.faults.rays import kill
 from experiments.ours.faults.striking import Row
+from experiments.tasks import publish
 
 LIMIT = 240  # seconds after which a fault counts as not survived; heuristic
 GROUPS = (evaluations, misbehaving, objectives, nodes, processes, signals, sizes, folder, places, tables, strangers)
@@ -45,15 +47,31 @@ def main(names: tuple[str, ...], only: str | None) -> None:
     if only is not None:
         click.echo(json.dumps(asdict(SCENES[only]())))
         return
-    frame = pd.read_csv(RESULTS / "faults.csv") if names else pd.DataFrame()
+    file = RESULTS / "faults.csv"
+    frame, fresh = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=["fault"]), set[str]()
     for name in names or SCENES:
         row = provoked(name)
         click.echo(f"{name}: {row}")
-        frame = pd.concat([frame, pd.DataFrame([row])]).drop_duplicates("fault", keep="last", ignore_index=True)
-        frame.to_csv(RESULTS / "faults.csv", index=False)
-        (RESULTS / "faults.md").write_text(report(frame))
+        frame = with_row(frame, name, row)
+        fresh.add(row["fault"])
+        save(file, frame)
+    if not names:  # others have gone from SCENES
+        frame = frame[frame["fault"].isin(fresh)]
+        save(file, frame)
     if not frame["survived"].all():
         raise click.ClickException(f"not survived: {', '.join(frame['fault'][~frame['survived']])}")
+
+
+def with_row(frame: pd.DataFrame, scene: str, row: dict[str, Any]) -> pd.DataFrame:
+    """Return the rows with this one in the place of an earlier one of its fault, or of the scene when it had no end."""
+    others = frame[frame["fault"] != scene]
+    return pd.concat([others, pd.DataFrame([row])]).drop_duplicates("fault", keep="last", ignore_index=True)
+
+
+def save(file: Path, frame: pd.DataFrame) -> None:
+    """Write the rows, and the report beside them."""
+    publish(file, frame.to_csv(index=False))
+    publish(file.with_suffix(".md"), report(frame))
 
 
 def provoked(name: str) -> dict[str, Any]:
@@ -70,7 +88,8 @@ def provoked(name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
     except (ValueError, IndexError):
         click.echo(errors, err=True)
-        found = asdict(Row(name, 0, 0, 0, float("nan"), False, errors.strip().splitlines()[-1][:100]))
+        reason = (errors.strip().splitlines() or ["it ended without a message"])[-1][:100]
+        found = asdict(Row(name, 0, 0, 0, float("nan"), False, reason))
     return found
 
 

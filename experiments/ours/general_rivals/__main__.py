@@ -1,15 +1,16 @@
 """Play the missing runs, then write the report and the table of the pages that show it."""
 
 import click
+import pandas as pd
 
 from experiments import RESULTS, markdown
 from experiments.ours.general_rivals.curves import draw
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.overview import overview
-from experiments.ours.general_rivals.playing import COLUMNS, SEEDS, Run, planned, play_alone, playable
+from experiments.ours.general_rivals.playing import COLUMNS, SEEDS, planned, play_alone, playable
 from experiments.ours.general_rivals.problems import PROBLEMS
 from experiments.ours.general_rivals.report import report
-from experiments.tasks import play_all, read
+from experiments.tasks import complete
 
 STEM = RESULTS / "general_rivals"
 ROOT = RESULTS.parents[1]
@@ -31,18 +32,17 @@ def main(
     seeds: int,
 ) -> None:
     """Play the missing runs, then write the report and the table of the pages that show it."""
-    file = STEM.with_suffix(".csv")
-    known = set(read(file, COLUMNS)[list(Run._fields)].itertuples(index=False, name=None))
     runs = playable(planned(problems, methods, batch_sizes, evaluations, seeds))
-    failed = play_all(play_alone, [run for run in runs if run not in known], file)
-    rows = read(file, COLUMNS)
-    STEM.with_suffix(".md").write_text(report(rows), encoding="utf-8")
+    complete(runs, play_alone, shown, STEM, COLUMNS)
+
+
+def shown(rows: pd.DataFrame) -> str:
+    """Draw the figure, put the overview in the pages that show it, and return the report."""
     draw(rows, STEM.with_suffix(".png"))
     table = overview(rows)
     for page in WITH_TABLE:
         markdown.redraw(page, "general rivals", table)
-    if failed:
-        raise click.ClickException(f"{failed} runs failed, see above: start again to repeat them")
+    return report(rows)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The page: tables per problem, mean ranks with their critical difference, and how each method was used."""
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from experiments.machine import machine
 from experiments.markdown import plus_minus
 from experiments.ours.general_rivals.behind import behind
 from experiments.ours.general_rivals.compared import CHECKED, SETTING, checked, longest
-from experiments.ours.general_rivals.methods import METHODS
+from experiments.ours.general_rivals.methods import METHODS, methods_for
 from experiments.ours.general_rivals.playing import SEEDS
 from experiments.ours.general_rivals.problems import PROBLEMS, REPLICATES, published
 from experiments.runs import values_after
@@ -23,7 +22,7 @@ def report(rows: pd.DataFrame) -> str:
     """Return the page on all rows."""
     rows = longest(rows)
     parts = [
-        HEAD.format(machine=machine(len(os.sched_getaffinity(0))), replicates=REPLICATES),
+        HEAD.format(machine=machine(), replicates=REPLICATES),
         _missing(rows),
         _ranks(rows),
         behind(rows),
@@ -67,11 +66,21 @@ def _ranks(rows: pd.DataFrame) -> str:
             continue
         problems = max((names for _, names in found.values()), key=len)
         table = pd.DataFrame(columns).sort_values(list(columns)[-1])
-        difference = critical_difference(len(table), len(problems))
         lines = markdown.table(["method", *columns], table.round(2).reset_index().to_numpy(dtype=object).tolist())
-        text = f"{', '.join(problems)}. Ranks that differ by less than {difference:.2f} do not differ significantly."
-        parts.append(f"\nIn batches of {batch_size}, on {text}\n\n{lines}")
+        parts.append(f"\nIn batches of {batch_size}, on {_listed(problems)}. {_significant(found)}\n\n{lines}")
     return "".join(parts)
+
+
+def _significant(found: Mapping[int, tuple[pd.Series, list[str]]]) -> str:
+    """Say by how much ranks must differ, given the mean ranks and the problems by the number of evaluations."""
+    differences = {
+        f"after {count}": f"{critical_difference(len(of_methods), len(problems)):.2f}"
+        for count, (of_methods, problems) in found.items()
+        if problems
+    }
+    each = [f"{difference} {when}" for when, difference in differences.items()]
+    text = each if len(set(differences.values())) > 1 else list(differences.values())[:1]
+    return f"Ranks that differ by less than {_listed(text)} do not differ significantly."
 
 
 def _table(problem: str, rows: pd.DataFrame, heuristics: pd.DataFrame) -> str:
@@ -121,10 +130,26 @@ def _missing(rows: pd.DataFrame) -> str:
     lines = [f"- {what}: {_listed(names)}." for what, names in lists.items() if names]
     if counts and counts[0] < SEEDS:
         lines.append(f"- Runs of each kind: {' to '.join(map(str, counts))}, of {SEEDS} planned.")
-    for size, of_size in rows[rows["method"] == "random"].groupby("batch_size"):
-        if alone := sorted(played - set(of_size["problem"])):
-            lines.append(f"- The rivals in batches of {size}: {_listed(alone)}.")
+    lines += _together(rows[rows["method"].isin(list(METHODS))])
     return "\n".join(["\n## Not played yet\n", *lines, ""]) if lines else ""
+
+
+def _together(rows: pd.DataFrame) -> list[str]:
+    """Say which of the methods and problems that were played at all were not played together, or not as long."""
+    lines = []
+    methods = [name for name in METHODS if name in set(rows["method"])]
+    for size, of_size in rows.groupby("batch_size"):
+        played, absent = set(of_size[["problem", "method"]].itertuples(index=False, name=None)), dict[str, list[str]]()
+        for method in methods:
+            own = [name for name in PROBLEMS if name in set(rows["problem"]) and method in methods_for(name)]
+            alone = [name for name in own if (name, method) not in played]
+            if alone:
+                absent.setdefault("all problems" if alone == own else _listed(alone), []).append(method)
+        lines += [f"- In batches of {size}: {_listed(names)} on {alone}." for alone, names in absent.items()]
+    budgets = rows.groupby("method")["evaluations"].max()
+    for budget in sorted(set(budgets[budgets < budgets.max()])):
+        lines.append(f"- After more than {budget} evaluations: {_listed(m for m in methods if budgets[m] == budget)}.")
+    return lines
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -143,8 +168,11 @@ needs cvxpy and evojax besides, which it does not declare. With jax 0.4.38 put i
 evaluations in 300 s. CEGO, UMM and FAT-RLS take part by their published figures.
 
 Nevergrad's NGOpt chooses an algorithm by the budget and the batch. In batches of 1 the chosen one soon takes steps too
-small to change the order, and repeats itself to the end. On asteroid:15 in batches of 5 it has no runs: its metamodel
-raises an error with the NumPy of this project ("only 0-dimensional arrays can be converted to Python scalars").
+small to change the order, and repeats itself to the end. On asteroid:15 in batches of 5 its metamodel raises an error
+with the NumPy of this project ("only 0-dimensional arrays can be converted to Python scalars").
+
+The places of the three assignments are numbered along grids, which law-auto recognises; which shapes it knows was
+decided with these instances in view.
 """
 
 HEAD = """# Beside what users would pick

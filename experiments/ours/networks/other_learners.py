@@ -1,4 +1,4 @@
-"""Structure learners of other libraries, and our greedy order search alone, behind one signature: from Table to DAG.
+"""Structure learners of other libraries behind one signature: from Table to DAG.
 
 pgmpy (https://pgmpy.org) searches on BIC and is given the declared states. causal-learn
 (https://causal-learn.readthedocs.io) has one score for discrete data, BDeu with sample size 1 and a prior on the number
@@ -18,11 +18,7 @@ from pgmpy.structure_score import BIC
 
 from experiments.ours.networks.isolated import Learner
 from law_ray.typing import BoolArray
-from law_ray.utils.seeding import generator
 from objectives.nml.data.tables import Table
-from objectives.nml.scores.decomposable import QuotientNML
-from objectives.nml.search.greedy import greedy_orderings
-from objectives.nml.search.grow_shrink import GrowShrink
 
 
 def hc_bic(table: Table) -> BoolArray:
@@ -53,19 +49,11 @@ def grasp_bdeu(table: Table) -> BoolArray:
     return _of_causal_learn(grasp(table.codes, score_func="local_score_BDeu", verbose=False))
 
 
-def greedy_qnml(table: Table) -> BoolArray:
-    """Learn by the best ordering of `objectives.nml.search.greedy` on quotient NML; its time includes compilation."""
-    parent_sets = GrowShrink(QuotientNML(table.codes, table.cardinalities))
-    orderings, _ = greedy_orderings(parent_sets, 1, generator(0, "greedy", 0))
-    return parent_sets.dag(orderings[0])
-
-
 LEARNERS: dict[str, Learner] = {
     "hc-bic": hc_bic,
     "ges-bic": ges_bic,
     "boss-bdeu": boss_bdeu,
     "grasp-bdeu": grasp_bdeu,
-    "greedy-qnml": greedy_qnml,
 }
 """The learners by name."""
 

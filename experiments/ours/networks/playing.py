@@ -67,21 +67,17 @@ class Effort(NamedTuple):
     """seconds after which a learner of another library is stopped"""
 
 
+EFFORT = Effort(evals=100, limit=600.0)
+"""Of the committed rows."""
+
+
 def planned(networks: Iterable[str], n_rows: Iterable[int], methods: Sequence[str], seeds: int) -> list[Run]:
-    """Return the runs, by seeds, the small data sets first."""
-    return [Run(*each) for each in _by_seed(networks, n_rows, methods, seeds)]
+    """Return the runs, by seeds, and those of a network by the number of rows."""
+    each = itertools.product(range(seeds), networks, sorted(n_rows), methods)
+    return [Run(network, size, seed, method) for seed, network, size, method in each]
 
 
-def _by_seed(
-    networks: Iterable[str], n_rows: Iterable[int], methods: Sequence[str], seeds: int
-) -> Iterable[tuple[str, int, int, str]]:
-    networks, sizes = list(networks), sorted(n_rows)
-    for seed in range(seeds):
-        for network, size, method in itertools.product(networks, sizes, methods):
-            yield network, size, seed, method
-
-
-def play(effort: Effort, run: Run) -> list[Row]:
+def play(run: Run, effort: Effort = EFFORT) -> list[Row]:
     """Return the row of a run."""
     table = sample_network(run.network, run.n_rows, run.seed)
     if METHODS[run.method].kind == "probable":

@@ -1,7 +1,5 @@
 """The page: for each network and number of rows a table of the methods, and a summary over all of them."""
 
-import os
-
 import numpy as np
 import pandas as pd
 
@@ -9,7 +7,7 @@ from experiments import markdown
 from experiments.machine import machine
 from experiments.markdown import plus_minus
 from experiments.ours.networks.methods import METHODS, PROBABLE, TRUTH
-from experiments.ours.networks.playing import FRESH_ROWS, PER
+from experiments.ours.networks.playing import EFFORT, FRESH_ROWS, PER
 from experiments.statistics import standard_error
 
 OURS, START = "law-nml", "greedy-nml"
@@ -25,13 +23,13 @@ MEASURES = {
 KEYS = ["network", "n_rows"]
 
 
-def report(rows: pd.DataFrame, evals: int) -> str:
+def report(rows: pd.DataFrame) -> str:
     """Return the page."""
     parts = [
         "# Networks: which score, which learner, how many rows\n",
-        f"{machine(len(os.sched_getaffinity(0)))} Regenerate with `python -m experiments.ours.networks`.\n",
-        f"Means over the data sets +- their standard errors. law-SCORE: law_ray after {evals} evaluations with that "
-        "score; greedy-SCORE: its greedy search alone, for nml on the decomposable score that guides it. "
+        f"{machine()} Regenerate with `python -m experiments.ours.networks`.\n",
+        f"Means over the data sets +- their standard errors. law-SCORE: law_ray after {EFFORT.evals} evaluations with "
+        "that score; greedy-SCORE: its greedy search alone, for nml on the decomposable score that guides it. "
         f"{PROBABLE}: the network of {START} without the edges that are less probable than not. total: -max "
         f"log-likelihood + NML regret, minus that of {OURS} on the same data, in nats; of {START} where {OURS} was not "
         "played. SHD: structural Hamming distance of the equivalence classes from the true network, the sum of its "
@@ -119,8 +117,8 @@ def best_or_tied(rows: pd.DataFrame, measure: str) -> list[set[str]]:
             ahead = (values.drop(columns=method).sub(values[method], axis=0)).dropna(axis=1, how="all")
             least = np.full(ahead.shape[1], SAME_HELD_OUT if measure == "held_out" else 0.0)
             if measure == "total":  # the totals have errors of their own
-                joint = np.hypot(errors[ahead.columns], errors[[method]].to_numpy())
-                least = np.sqrt((joint**2).sum(axis=0).to_numpy()) / len(joint)
+                joint = np.hypot(errors[ahead.columns], errors[[method]].to_numpy()).where(ahead.notna())
+                least = (np.sqrt((joint**2).sum()) / joint.count()).to_numpy()
             if not (ahead.mean() > np.fmax(ahead.sem().to_numpy(), least)).any():
                 tied.add(str(method))
         found.append(tied)

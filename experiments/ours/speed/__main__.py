@@ -1,13 +1,15 @@
 """Measure all parts of the page, or some of them."""
 
-import os
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
 from experiments import RESULTS
-from experiments.machine import machine
+from experiments.machine import cpus, machine
 from experiments.ours.speed import choosing, devices, growing, rest
+from experiments.ours.speed.devices import name_of_gpu
+from experiments.tasks import publish
 from law_ray.utils import threads
 
 PAGE = RESULTS / "speed.md"
@@ -26,27 +28,32 @@ PARTS: dict[str, Callable[[], str]] = {
     "overhead": rest.overhead,
 }
 """Each returns a section of the page."""
+ON_A_GPU = ("asks-on-a-gpu", "devices", "choices-by-device")
+"""The parts that mean nothing without one."""
 
 
 @click.command()
 @click.option(
-    "--threads", "n_threads", default=len(os.sched_getaffinity(0)), show_default=True, help="How many threads to use."
+    "--threads", "n_threads", type=click.IntRange(1), default=cpus(), show_default=True, help="How many threads to use."
 )
 @click.option("--part", "names", multiple=True, type=click.Choice(list(PARTS)), default=list(PARTS))
 def main(n_threads: int, names: tuple[str, ...]) -> None:
     """Measure parts of the page, print their tables and put them in the page; the other parts stay."""
     threads.limit(n_threads)
     for name in names:
+        if name in ON_A_GPU and not name_of_gpu():
+            click.echo(f"{name} is skipped, and its section stays: torch finds no GPU here", err=True)
+            continue
         title, rest_of_part = PARTS[name]().split("\n", 1)
-        put(title.removeprefix("## "), f"\n{machine(n_threads)}\n{rest_of_part}")
+        put(PAGE, title.removeprefix("## "), f"\n{machine(n_threads)}\n{rest_of_part}")
 
 
-def put(title: str, text: str) -> None:
+def put(page: Path, title: str, text: str) -> None:
     """Put a section in the page, in the place of the one with this title."""
-    before = PAGE.read_text(encoding="utf-8").split("\n## ")[1:] if PAGE.exists() else []
+    before = page.read_text(encoding="utf-8").split("\n## ")[1:] if page.exists() else []
     sections = dict(section.split("\n", 1) for section in before) | {title: text}
     parts = [f"## {name}\n{section.rstrip()}\n" for name, section in sections.items()]
-    PAGE.write_text("\n".join([BEGIN, *parts]), encoding="utf-8")
+    publish(page, "\n".join([BEGIN, *parts]))
 
 
 if __name__ == "__main__":

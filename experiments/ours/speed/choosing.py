@@ -60,8 +60,7 @@ def asks_in_a_run() -> str:
 
 def asks_on_a_gpu() -> str:
     """Time the same asks with the matrices of the models on a GPU, and on the CPU of that machine."""
-    devices = ("cuda", "cpu") if name_of_gpu() else ()
-    rows = [f"{device} | {row}" for device in devices for row in _rows_of_asks(device)]
+    rows = [f"{device} | {row}" for device in ("cuda", "cpu") for row in _rows_of_asks(device)]
     title = "Choosing a batch by law-auto in a run, with and without a GPU: seconds"
     return table(title, f"device | {HEADER_OF_ASKS}", rows) + name_of_gpu()
 

@@ -2,6 +2,7 @@
 
 import functools
 import time
+from importlib.util import find_spec
 from unittest import mock
 
 import click
@@ -33,9 +34,9 @@ N_CHOSEN = 10
 
 def algebra_by_device() -> str:
     """Time a process, its predictions, and a sweep of a chain of the pairwise model."""
-    gpu = {"torch, GPU": algebra.of_torch("cuda")} if name_of_gpu() else {}
     rows, by_numpy = list[str](), dict[int, FloatArray]()
-    for name, device in {"NumPy": CPU, **gpu, "torch, CPU": algebra.of_torch("cpu")}.items():
+    by = {"NumPy": CPU, "torch, GPU": algebra.of_torch("cuda"), "torch, CPU": algebra.of_torch("cpu")}
+    for name, device in by.items():
         of_algebra(device, N_WARM)
         for n in N_VALUES:
             seconds, mean = of_algebra(device, n)
@@ -75,7 +76,7 @@ def choices_by_device() -> str:
     order = generator(0, "devices", len(X)).permutation(len(X))
     sizes = [(n, fitting.MAX_POINTS_OF_GPU) for n in N_VALUES] + [(max(N_VALUES), max(N_VALUES))]
     rows = []
-    for n, size in sizes if name_of_gpu() else []:
+    for n, size in sizes:
         seconds = _seconds_of_choices(f, X[order[:n]], y[order[:n]], size)
         rows.append(f"{n} | {min(n, size)} | {' | '.join(f'{each:.1f}' for each in seconds)}")
         click.echo(rows[-1])
@@ -100,6 +101,8 @@ def _seconds_of_choices(f: Objective, X: IntArray, y: FloatArray, size: int) -> 
 
 def name_of_gpu() -> str:
     """Return a sentence about the GPU that torch finds, or nothing."""
+    if find_spec("torch") is None:
+        return ""
     import torch
 
     if not torch.cuda.is_available():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from experiments import RESULTS
 from experiments.ours import edge_confidence
 from experiments.ours.edge_confidence import (
     BINS,
@@ -12,10 +13,12 @@ from experiments.ours.edge_confidence import (
     bootstrap,
     calibration,
     play,
+    report,
     scores,
 )
 from experiments.tasks import append, read
 from objectives.nml.data.networks import sample_network
+from tests.experiments.committed import check_committed
 
 
 def test_a_bin_sums_its_pairs_and_both_scores() -> None:
@@ -41,7 +44,7 @@ def test_the_bootstrap_of_a_clear_network_is_sure_of_it() -> None:
 
 @pytest.mark.slow
 def test_a_data_set_leaves_rows_of_every_method_over_the_same_pairs(tmp_path) -> None:
-    rows = play(2, Run("sachs", 100, 0))
+    rows = play(Run("sachs", 100, 0), 2)
     assert {row["method"] for row in rows} == set(METHODS)
     for method in METHODS:
         mine = [row for row in rows if row["method"] == method]
@@ -53,3 +56,7 @@ def test_a_data_set_leaves_rows_of_every_method_over_the_same_pairs(tmp_path) ->
     text = edge_confidence.report(known)
     assert calibration(known) in text and scores(known) in text
     assert scores(known).count("| sachs | 100 |") == len(METHODS)
+
+
+def test_the_committed_report_is_that_of_the_committed_rows() -> None:
+    check_committed("edge_confidence", report(read(RESULTS / "edge_confidence.csv", COLUMNS)))

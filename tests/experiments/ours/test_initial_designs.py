@@ -51,6 +51,12 @@ def test_the_report_has_a_table_for_each_number_of_evaluations():
     assert second.startswith("100 ") and f"| 30 random, one by one {cells}| 8.00 |" in second
 
 
+def test_what_has_no_run_yet_has_an_empty_cell():
+    first, variant = next(iter(PROBLEMS)), next(iter(VARIANTS))
+    text = report(pd.DataFrame([(first, variant, 0, 0, 100, 1.0, "5:900 90:100")], columns=list(COLUMNS)))
+    assert f"| {variant} | 900.00 {(len(PROBLEMS) - 1) * '|  '}| 1.00 |" in text
+
+
 @pytest.mark.skipif(not (RESULTS / "initial_designs.csv").exists(), reason="not played yet")
 def test_the_committed_report_is_that_of_the_committed_rows():
     rows = read(RESULTS / "initial_designs.csv", COLUMNS)

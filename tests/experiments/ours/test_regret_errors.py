@@ -9,11 +9,11 @@ from tests.experiments.committed import check_committed
 
 
 def test_estimates_of_a_network_scatter_as_their_errors_say():
-    (row,) = play(12, Case("sachs", 100, "random 0"))
+    (row,) = play(Case("sachs", 100, "random 0"), 12)
     assert set(row) == set(COLUMNS)
     assert 0.4 < row["scatter"] / row["standard_error"] < 1.8
     assert -0.1 < row["bias"] <= 0.0  # Jensen's inequality
-    (greedy,) = play(2, Case("sachs", 100, "greedy"))
+    (greedy,) = play(Case("sachs", 100, "greedy"), 2)
     assert greedy["regret"] != row["regret"] and greedy["repeats"] == 2
 
 

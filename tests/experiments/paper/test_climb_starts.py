@@ -38,6 +38,12 @@ def test_the_report_compares_runs_that_began_alike():
     assert "| 20,000 | 6 |" in text
 
 
+def test_runs_of_a_quarter_of_the_rounds_do_not_count():
+    rows = read(RESULTS / "climb_starts.csv", COLUMNS)
+    quarter = rows.assign(evaluations=230, curve="30:9999 230:1")
+    assert report(pd.concat([quarter, rows, rows.iloc[:2]])) == report(rows)
+
+
 def test_the_committed_report_is_that_of_the_committed_rows():
     check_committed("climb_starts", report(read(RESULTS / "climb_starts.csv", COLUMNS)))
 

@@ -7,6 +7,7 @@ from experiments.ours.general_rivals.curves import draw
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.playing import COLUMNS
 from experiments.ours.general_rivals.report import ranks, report
+from experiments.statistics import critical_difference
 from experiments.tasks import read
 from tests.experiments.committed import check_committed
 
@@ -52,9 +53,15 @@ def test_the_page_says_what_has_not_been_played_and_how_each_method_was_used():
     assert "- Evaluations: 200, 400." in text
     assert "- Batch sizes: 1, 20." in text
     assert "- Runs of each kind: 1 to 2, of 10 planned." in text
-    assert "- The rivals in batches of" not in text
+    assert "- In batches of 5: DEAP on qap:kra30a.\n" in text
     text = report(pd.concat([ROWS, made_up(("slots:30", "random", 100, 0, "1:100")).assign(batch_size=1)]))
-    assert "- The rivals in batches of 1: line:20, qap:kra30a.\n- The rivals in batches of 5: slots:30.\n" in text
+    for line in (
+        "- In batches of 1: random on qap:kra30a, line:20.",
+        "- In batches of 1: law-auto, DEAP on all problems.",
+        "- In batches of 5: law-auto, random on slots:30.",
+        "- In batches of 5: DEAP on qap:kra30a, slots:30.",
+    ):
+        assert f"{line}\n" in text
     assert "Nevergrad NGOpt" in text.partition("- Methods: ")[2].splitlines()[0]
     uses = text.partition("## How each method was used")[2]
     assert [name for name, each in METHODS.items() if f"| {name} | {each.how} |" not in uses] == []
@@ -73,8 +80,19 @@ def test_methods_with_runs_on_every_problem_that_law_auto_played_are_ranked():
     assert mean_ranks.to_dict() == {"law-auto": 1.0, "random": 2.0}
     assert ranks(rows, 200, 5)[1] == []
     table = report(rows).partition("## Mean ranks")[2].partition("\n## ")[0]
-    assert "In batches of 5, on line:20, qap:kra30a." in table
+    assert "In batches of 5, on line:20, qap:kra30a. Ranks that differ by less than" in table
     assert "| method | after 100 |\n| --- | --- |\n| law-auto | 1.00 |\n| random | 2.00 |\n" in table
+
+
+def test_the_critical_difference_is_that_of_the_methods_and_problems_of_a_column():
+    short = made_up(*((problem, "DEAP", 100, 0, "1:9") for problem in ("line:20", "qap:kra30a")))
+    long = made_up(
+        *((p, m, 400, 0, "1:9") for p in ("line:20", "qap:kra30a") for m in ("law-auto", "random", "local search"))
+    )
+    text = report(pd.concat([short, long]))
+    of_four, of_three = (f"{critical_difference(k, 2):.2f}" for k in (4, 3))
+    assert f"differ by less than {of_four} after 100, {of_three} after 200, {of_three} after 400 do not" in text
+    assert "- After more than 100 evaluations: DEAP.\n" in text
 
 
 def test_a_problem_that_hardly_any_method_played_leaves_no_method_out_of_the_ranks():

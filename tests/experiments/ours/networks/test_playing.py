@@ -31,7 +31,7 @@ def test_the_runs_are_planned_by_seeds_and_small_data_first() -> None:
 @pytest.mark.parametrize("method", ["true-network", "greedy-bic", "law-bic", "law-nml"])
 @pytest.mark.slow
 def test_a_run_leaves_a_row_with_all_its_columns(method: str) -> None:
-    (row,) = play(EFFORT, RUN._replace(method=method))
+    (row,) = play(RUN._replace(method=method), EFFORT)
     assert set(row) == set(COLUMNS)
     assert row["method"] == method
     assert math.isfinite(row["total"]) and math.isfinite(row["held_out"])
@@ -40,7 +40,7 @@ def test_a_run_leaves_a_row_with_all_its_columns(method: str) -> None:
 
 
 def test_the_probable_edges_are_those_of_the_greedy_network_that_the_chain_has_in_half_of_its_steps() -> None:
-    (row,) = play(EFFORT, RUN._replace(method="probable-nml"))
+    (row,) = play(RUN._replace(method="probable-nml"), EFFORT)
     objective = NML(TABLE)
     ordering = objective.starts(20, generator(0, "starts", 0))[0]
     dag, probabilities = objective.dag(ordering), objective.edge_probabilities(ordering)
@@ -97,7 +97,7 @@ def test_a_learner_that_is_stopped_leaves_a_row_without_a_network(monkeypatch: p
     monkeypatch.setitem(METHODS, "slow", Method("learner", module="m"))
     monkeypatch.setattr(playing, "learner", lambda name: None)
     monkeypatch.setattr(playing, "learn", lambda *arguments: None)
-    (row,) = play(EFFORT, RUN._replace(method="slow"))
+    (row,) = play(RUN._replace(method="slow"), EFFORT)
     assert set(row) == set(COLUMNS)
     assert (row["stopped"], row["seconds"], row["method"]) == (True, 60.0, "slow")
     assert math.isnan(row["total"])
