@@ -16,7 +16,7 @@ import click
 import pandas as pd
 import ray
 
-from experiments.machine import cpus
+from experiments.machine import cpus, processor
 from law_ray.errors import InputError
 from law_ray.utils import threads
 from law_ray.utils.files import replacing
@@ -81,11 +81,13 @@ def _play_on_one_thread(play: Callable[[Run], list[Row]], run: Run) -> list[Row]
 def append(file: Path, rows: Sequence[Row], float_format: str = "%.3f") -> None:
     """Add rows to a CSV file, or create it with a header: all of them, or none if this is interrupted.
 
+    They get a column `processor`, which names that of this machine.
+
     Raises:
         ValueError: The rows have other columns than the file.
     """
     before = _whole_lines(file)
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows).assign(processor=processor())
     if before:
         columns = list(pd.read_csv(io.StringIO(before), nrows=0))
         if sorted(columns) != sorted(frame):

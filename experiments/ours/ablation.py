@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.ours.swaps_alone import SWAPS_MODEL
 from experiments.runs import N_INIT, RUNS, Budget, Run, complete, planned, play, values_after
@@ -102,7 +102,7 @@ def report(rows: pd.DataFrame) -> str:
         lines.append([variant, *cells, ranks[variant]])
     runs_each = " to ".join(map(str, sorted({table["runs"].min(), table["runs"].max()})))
     return REPORT.format(
-        machine=machine(),
+        machine=played_on(rows),
         init=N_INIT,
         evaluations=BUDGET.evaluations(),
         runs=runs_each,

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus, table
 from experiments.statistics import standard_error
 from experiments.tasks import Row, append, complete, missing, read
@@ -235,7 +235,7 @@ def play(case: Case) -> list[Row]:
 
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table for each problem."""
-    parts = [REPORT.format(machine=machine(), median=MEDIAN)]
+    parts = [REPORT.format(machine=played_on(rows), median=MEDIAN)]
     for (problem, slots), of_problem in rows.groupby(["problem", "slots"], sort=False):
         lines: list[list[Any]] = []
         for (times, mode, n_threads), runs in of_problem.groupby(["times", "mode", "threads"]):
@@ -272,9 +272,8 @@ Best value: mean +- standard error over the runs. Seconds: of the run after the 
 slots' time in which no evaluation ran, from then to the last choice. Choosing: on one thread, processor seconds; on
 more, the seconds of a clock, with nothing else on these cores.
 
-The committed runs on four threads are those of 16 cores of an Intel Xeon (2.1 GHz), four at a time. Those of 8 slots,
-and the uneven rounds of 128 with one point a slot, are of an AMD EPYC; refills of 8 foresaw the length of a choice by
-the last one, and not by the longest of ten as they do now. The others are of an Intel Xeon about as fast.
+Four runs on four threads went on at a time. The refills of 8 slots foresaw the length of a choice by the last one, and
+not by the longest of ten as they do now.
 """
 
 

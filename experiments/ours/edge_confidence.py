@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.statistics import standard_error
 from experiments.tasks import Row, complete
@@ -137,7 +137,7 @@ def report(rows: pd.DataFrame) -> str:
     """Return the report: a table of calibration, and the scores by network and rows."""
     parts = [
         "# How sure is an edge\n",
-        f"{machine()} Regenerate with `python -m experiments.ours.edge_confidence`.\n",
+        f"{played_on(rows)} Regenerate with `python -m experiments.ours.edge_confidence`.\n",
         "Confidence that two variables are adjacent, in networks learned from sampled tables, against the true one. "
         "weights: the weights exp(-NML total) of the networks of greedy starts alone. chain: what law_ray "
         f"reports from the same networks. bootstrap: shares of {RESAMPLES} resampled tables, a greedy search each.\n",

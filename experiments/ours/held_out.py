@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.runs import N_INIT, RUNS, WITHOUT_PAIRS, Budget, Run, complete, planned, play, values_after
 from experiments.statistics import average_ranks, standard_error
@@ -179,7 +179,7 @@ def report(rows: pd.DataFrame) -> str:
     table = pd.DataFrame(found)
     ranks = average_ranks(table).sort_values()
     parts = [
-        REPORT.format(machine=machine(), init=N_INIT, evaluations=BUDGET.evaluations()),
+        REPORT.format(machine=played_on(rows), init=N_INIT, evaluations=BUDGET.evaluations()),
         markdown.table(["method", "average rank"], ranks.reset_index().to_numpy(dtype=object).tolist()),
     ]
     for name, of_problem in table.groupby("problem", sort=False):

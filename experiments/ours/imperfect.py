@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.ours.held_out import symmetric
 from experiments.runs import (
@@ -203,7 +203,7 @@ def play_observed(run: Run, objective: Any, method: Method) -> Row:
 
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table per problem."""
-    parts = [REPORT.format(machine=machine(), init=N_INIT)]
+    parts = [REPORT.format(machine=played_on(rows), init=N_INIT)]
     for name, of_problem in rows.groupby("problem", sort=False):
         budget, least = problem(str(name)).budget, np.inf
         found = {}

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.runs import N_INIT, RUNS, Run, complete, initial_permutations, planned, play, values_after
 from experiments.statistics import average_ranks, standard_error
@@ -78,7 +78,7 @@ def report(rows: pd.DataFrame) -> str:
     values = pd.DataFrame(values_after(rows, CHECKED), rows.index, list(CHECKED))
     counts = rows.groupby(["problem", "method"]).size()
     runs_each = " to ".join(map(str, sorted({counts.min(), counts.max()})))
-    parts = [REPORT.format(machine=machine(), runs=runs_each)]
+    parts = [REPORT.format(machine=played_on(rows), runs=runs_each)]
     for checked in CHECKED:
         found = pd.DataFrame(
             [

@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.runs import N_INIT, RUNS, WITHOUT_PAIRS, Budget, Run, complete, planned, play, values_after
 from experiments.statistics import standard_error
@@ -48,7 +48,7 @@ def play_alone(run: Run) -> list[Row]:
 
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table per problem."""
-    parts = [REPORT.format(machine=machine(), init=N_INIT)]
+    parts = [REPORT.format(machine=played_on(rows), init=N_INIT)]
     header = ["method", "runs", *(f"after {count}" for count in CHECKED), "gap at the end", "seconds"]
     for problem, of_problem in rows.groupby("problem", sort=False):
         best = best_known()[str(problem)].value

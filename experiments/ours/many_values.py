@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.ours.held_out import symmetric
 from experiments.ours.imperfect import play_observed
@@ -99,7 +99,7 @@ def report(rows: pd.DataFrame) -> str:
         cells = [plus_minus(column.mean(), standard_error(column)) for column in values.T]
         lines.append([method, len(runs), *cells, f"{runs['seconds'].mean():.0f}", f"{runs['megabytes'].max():.0f}"])
     header = ["method", "runs", *(f"after {count:,}" for count in CHECKED), "seconds", "MB"]
-    return REPORT.format(machine=machine(), table=markdown.table(header, lines))
+    return REPORT.format(machine=played_on(rows), table=markdown.table(header, lines))
 
 
 REPORT = """# Thousands of values

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.tasks import Row, complete
 from law_ray.typing import IntArray
 from law_ray.utils.seeding import generator
@@ -118,7 +118,7 @@ def report(rows: pd.DataFrame) -> str:
         for _, row in rows.sort_values(["network", "n_rows", "ordering"], kind="stable").iterrows()
     ]
     header = ["network", "rows", "ordering", "edges", "regret", "scatter", "standard error", "effective samples"]
-    text = REPORT.format(machine=machine(), n=len(sampled), whole=whole, most=MOST_SCATTER)
+    text = REPORT.format(machine=played_on(rows), n=len(sampled), whole=whole, most=MOST_SCATTER)
     return text + markdown.table([*header, "bias", "seconds", "scatters too much"], lines)
 
 

@@ -29,7 +29,7 @@ import ray
 
 import law_ray
 from experiments import RESULTS
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import table
 from experiments.tasks import append, read
 from law_ray.runs import journal
@@ -150,7 +150,7 @@ def report(rows: pd.DataFrame) -> str:
         *("slots", "points", "seconds per evaluation", "rounds", "mean round", "efficiency", "of bare Ray"),
         *("evaluations a second", "MB of the driver", "bytes of journal per evaluation"),
     ]
-    return REPORT.format(machine=machine(), table=table(header, lines))
+    return REPORT.format(machine=played_on(rows), table=table(header, lines))
 
 
 REPORT = """# Using a whole cluster

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.paper import published
 from experiments.paper.problems import PROBLEMS
@@ -57,7 +57,7 @@ def write(rows: pd.DataFrame, objectives: Mapping[str, Any], folder: Path, fract
     """
     tables = [summary(rows, objectives, fraction) for fraction in fractions]
     pd.concat(tables).to_csv(folder / "benchmarks_table.csv", index=False, float_format="%.2f")
-    parts = [ABOUT.format(machine=machine())]
+    parts = [ABOUT.format(machine=played_on(rows))]
     for fraction, table in zip(fractions, tables, strict=True):
         parts += [f"## After {fraction:.0%} of the rounds\n", rank_table(table)]
         parts += [section(of_problem, objectives) for _, of_problem in table.groupby("problem", sort=False)]

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS, markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.paper import published
 from experiments.tasks import Row, play_all, publish, raise_if, read
@@ -222,7 +222,7 @@ def report(rows: pd.DataFrame, effort: Effort) -> str:
     """Return the report: per network the best ordering known, and a table of the methods beside the paper's figures."""
     parts = [
         "# Table 2 of the paper, run again\n",
-        f"{machine()} Regenerate with `python -m experiments.paper.structure_learning`.\n",
+        f"{played_on(rows)} Regenerate with `python -m experiments.paper.structure_learning`.\n",
         "Means over the seeds +- their standard errors, in nats. Gap: the score of the best ordering found minus that "
         "of the best ordering known for the same data and skeleton. Both are means over the same "
         f"{effort.fresh} fresh seeds, because the best value seen is the least of many noisy ones and so is too low. "

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from experiments import tasks
+from experiments.machine import processor
 from experiments.tasks import Row, append, complete, read
 from law_ray.errors import InputError
 
@@ -63,6 +64,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 def test_every_run_is_played_and_no_more_at_once_than_there_are_cpus(ray: FakeRay, tmp_path: Path) -> None:
     assert tasks.play_all(play, range(7), tmp_path / "rows.csv") == 0
     rows = read(tmp_path / "rows.csv", COLUMNS)
+    assert set(rows.pop("processor")) == {processor()}
     assert rows.to_numpy().tolist() == [[run, value] for run in range(7) for value in (0.5, 1.25)]
     assert ray.most == 3 and ray.stopped
 
@@ -131,9 +133,11 @@ def test_rows_of_other_columns_are_refused_and_those_in_another_order_put_right(
     append(file, [{"run": 1, "value": 0.5}])
     append(file, [{"value": 0.25, "run": 2}])
     before = file.read_text()
-    with pytest.raises(ValueError, match=r"has the columns \['run', 'value'\], the new rows \['run', 'other'\]"):
+    with pytest.raises(
+        ValueError, match=r"has the columns \['run', 'value', 'processor'\], the new rows \['run', 'other', "
+    ):
         append(file, [{"run": 3, "other": 0.5}])
-    assert file.read_text() == before == "run,value\n1,0.500\n2,0.250\n"
+    assert file.read_text() == before == f"run,value,processor\n1,0.500,{processor()}\n2,0.250,{processor()}\n"
 
 
 def test_an_interrupt_leaves_all_rows_of_a_run_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

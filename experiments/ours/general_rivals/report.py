@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.ours.general_rivals.behind import behind
 from experiments.ours.general_rivals.compared import CHECKED, SETTING, checked, longest
@@ -22,7 +22,7 @@ def report(rows: pd.DataFrame) -> str:
     """Return the page on all rows."""
     rows = longest(rows)
     parts = [
-        HEAD.format(machine=machine(), replicates=REPLICATES),
+        HEAD.format(machine=played_on(rows), replicates=REPLICATES),
         _missing(rows),
         _ranks(rows),
         behind(rows),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments import markdown
-from experiments.machine import machine
+from experiments.machine import played_on
 from experiments.markdown import plus_minus
 from experiments.ours.networks.methods import METHODS, PROBABLE, TRUTH
 from experiments.ours.networks.playing import EFFORT, FRESH_ROWS, PER
@@ -27,7 +27,7 @@ def report(rows: pd.DataFrame) -> str:
     """Return the page."""
     parts = [
         "# Networks: which score, which learner, how many rows\n",
-        f"{machine()} Regenerate with `python -m experiments.ours.networks`.\n",
+        f"{played_on(rows)} Regenerate with `python -m experiments.ours.networks`.\n",
         f"Means over the data sets +- their standard errors. law-SCORE: law_ray after {EFFORT.evals} evaluations with "
         "that score; greedy-SCORE: its greedy search alone, for nml on the decomposable score that guides it. "
         f"{PROBABLE}: the network of {START} without the edges that are less probable than not. total: -max "
