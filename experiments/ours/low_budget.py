@@ -12,6 +12,7 @@ import pandas as pd
 from experiments import RESULTS, markdown
 from experiments.machine import played_on
 from experiments.markdown import plus_minus
+from experiments.ours.general_rivals.problems import published
 from experiments.runs import N_INIT, RUNS, WITHOUT_PAIRS, Budget, Run, complete, planned, play, values_after
 from experiments.statistics import standard_error
 from experiments.tasks import Row
@@ -22,23 +23,16 @@ BUDGET = Budget(batch_size=5, rounds=74)
 CHECKED = (100, 200, 400)
 """Evaluations after which the published figures were taken."""
 METHODS = ("law-auto", WITHOUT_PAIRS)
-PUBLISHED = {
-    "qap:kra30a": {"CEGO": (117221.0, 115549.0, 113881.0), "FAT-RLS": (115811.0, 113594.0, 110171.0)},
-    "qap:sko42": {"CEGO": (18760.4, 18497.0, 18202.0), "FAT-RLS": (18649.8, 18094.2, 17821.2)},
-    "qap:tho30": {"CEGO": (178967.2, 172901.6, 168821.2), "FAT-RLS": (180284.2, 173095.8, 168772.4)},
-}
-"""Mean best values after CHECKED evaluations.
-
-CEGO's are from Irurozki and Lopez-Ibanez (GECCO 2021), over 20 runs; FAT-RLS's from the data published with Santucci
-and Baioletti, "A fast randomized local search for low budget optimization in black-box permutation problems", over 10.
-"""
+PROBLEMS = ("qap:kra30a", "qap:sko42", "qap:tho30")
+OTHERS = ("CEGO", "FAT-RLS")
+"""Methods with published figures."""
 
 
 @click.command()
 @click.option("--runs", type=click.IntRange(0, RUNS), default=10, show_default=True, help="How many, from the first.")
 def main(runs: int) -> None:
     """Play the missing runs, then write the report."""
-    complete(planned(PUBLISHED, METHODS, runs), play_alone, report, RESULTS / "low_budget")
+    complete(planned(PROBLEMS, METHODS, runs), play_alone, report, RESULTS / "low_budget")
 
 
 def play_alone(run: Run) -> list[Row]:
@@ -49,6 +43,7 @@ def play_alone(run: Run) -> list[Row]:
 def report(rows: pd.DataFrame) -> str:
     """Return the report: a table per problem."""
     parts = [REPORT.format(machine=played_on(rows), init=N_INIT)]
+    theirs = published().set_index(["problem", "method", "evaluations"])["mean"]
     header = ["method", "runs", *(f"after {count}" for count in CHECKED), "gap at the end", "seconds"]
     for problem, of_problem in rows.groupby("problem", sort=False):
         best = best_known()[str(problem)].value
@@ -58,7 +53,8 @@ def report(rows: pd.DataFrame) -> str:
             means, errors = values.mean(axis=0), [standard_error(column) for column in values.T]
             cells = [plus_minus(mean, error) for mean, error in zip(means, errors, strict=True)]
             lines.append([method, len(runs), *cells, f"{means[-1] / best - 1:.1%}", f"{runs['seconds'].mean():.0f}"])
-        for method, means in PUBLISHED[str(problem)].items():
+        for method in OTHERS:
+            means = [theirs[problem, method, count] for count in CHECKED]
             lines.append([f"{method} (published)", "", *(f"{m:.2f}" for m in means), f"{means[-1] / best - 1:.1%}", ""])
         parts.append(f"\n## {problem}\n\nBest known value: {best:.0f}.\n\n{markdown.table(header, lines)}")
     return "".join(parts)

@@ -10,7 +10,6 @@ from experiments.ours.general_rivals.problems import (
     published,
     truth,
 )
-from experiments.ours.low_budget import PUBLISHED
 from law_ray.errors import InputError
 
 BUILT_IN = [name for name in PROBLEMS if name.partition(":")[0] in ("asteroid", "line", "slots")]
@@ -43,15 +42,11 @@ def test_the_truth_of_an_exact_problem_is_its_value():
     assert (truth("asteroid:15", permutation), error) == (value, 0.0)
 
 
-def test_the_published_figures_are_complete_and_those_that_another_experiment_quotes():
+def test_the_published_figures_are_complete():
     figures = published()
     classical = [name for name in PROBLEMS if name not in BUILT_IN]
     assert len(figures) == len(classical) * 3 * 3  # methods and budgets
     assert set(figures["problem"]) == set(classical)
-    of = figures.set_index(["problem", "method", "evaluations"])["mean"]
-    for name, methods in PUBLISHED.items():
-        for method, means in methods.items():
-            assert [of[name, method, count] for count in (100, 200, 400)] == pytest.approx(list(means), abs=0.06)
 
 
 def test_a_linear_ordering_problem_sums_what_lies_below_the_diagonal(tmp_path, monkeypatch):
