@@ -24,7 +24,6 @@ from law_ray.runs import journal
 from law_ray.runs.objective import BlackBox, known_objectives, say_what_runs
 from law_ray.runs.run import Run
 from law_ray.utils.parsing import read_fixed, read_orderings, read_pair
-from law_ray.utils.showing import shell_word
 
 OLD_SPELLINGS = {
     "init": "n-init",
@@ -153,7 +152,7 @@ def stop(name: str, address: str) -> None:
     from law_ray.driver import detached
 
     folder = detached.stop_detached(name, address).folder
-    click.echo(f"stopped: `law-ray resume {shell_word(folder)}` continues it")
+    click.echo(f"stopped: {journal.how_to_resume(folder, address)} continues it")
 
 
 @cli.command()

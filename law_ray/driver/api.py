@@ -279,7 +279,7 @@ def _follow(
                 stop(driver, folder)
                 raise
     except KeyboardInterrupt:
-        raise _interrupted(folder) from None
+        raise _interrupted(folder, address) from None
     except (RayError, OSError) as error:
         raise user_error(error, folder) from None
     except CallbackError as failed:
@@ -291,8 +291,9 @@ def _follow(
     return concluded(Run.load(folder), objective, settings.backup, reason)
 
 
-def _interrupted(folder: Path) -> Interrupted:
+def _interrupted(folder: Path, address: str | None) -> Interrupted:
     """Return what says to the user who interrupted how the run goes on."""
     if not (folder / journal.NAME).exists():
         return Interrupted(f"interrupted before the run began: nothing is in {folder}")
-    return Interrupted(f"interrupted: every finished evaluation is kept, {journal.how_to_resume(folder)} continues")
+    remedy = journal.how_to_resume(folder, address)
+    return Interrupted(f"interrupted: every finished evaluation is kept, {remedy} continues")

@@ -135,13 +135,19 @@ def folder_for(name: str, seed: int, parent: Path = Path("law-ray-runs")) -> Pat
     return next(path for path in candidates if not path.exists())
 
 
-def how_to_resume(folder: Path) -> str:
-    """Return what continues the run in a folder: the command where the journal names the objective, or else a call."""
+def how_to_resume(folder: Path, address: str | None = None) -> str:
+    """Return what continues the run in a folder: the command where the journal names the objective, or else a call.
+
+    With the address of a cluster, it goes on there.
+    """
     by_name = True  # also where the journal cannot be read, which the command says
     with contextlib.suppress(InputError, LookupError, TypeError):
         first: Any = read(folder)[0]
         by_name = first["objective"]["source"] is not None
-    return f"`law-ray resume {shell_word(folder)}`" if by_name else f"law_ray.resume({str(folder)!r}, objective)"
+    if by_name:
+        option = f" --address {shell_word(address)}" if address else ""
+        return f"`law-ray resume {shell_word(folder)}{option}`"
+    return f"law_ray.resume({str(folder)!r}, objective{f', address={address!r}' if address else ''})"
 
 
 def is_held(folder: Path) -> bool:

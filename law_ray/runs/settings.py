@@ -165,7 +165,8 @@ class Settings:
             _amount(name, amount)
         if self.evals < self.n_init:
             raise InputError(
-                f"evals is {self.evals}, less than the {self.n_init} of the initial design: raise it, or lower n_init"
+                f"evals is {self.evals}, less than the {self.n_init} of the initial design: raise it, or lower n_init "
+                "(--n-init)"
             )
         left = math.factorial(self.n_items) - self.n_init
         if self.batch_size is not None and self.batch_size > left:

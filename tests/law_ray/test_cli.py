@@ -681,7 +681,7 @@ def test_a_detached_run_is_attached_to_and_stopped_by_its_name(project, here):
         here("run", "my_objective.py:slow", *options, "two", "--evals", 200, "--address", "auto", "--out", "two",
              cwd=project)  # fmt: skip
         stopped = here("stop", "two", cwd=project).stdout
-        assert f"stopped: `law-ray resume {project / 'two'}` continues it" in stopped
+        assert f"stopped: `law-ray resume {project / 'two'} --address auto` continues it" in stopped
         refused = here("attach", "two", cwd=project, code=2)
         assert "no driver named two is on this cluster: there is none" in refused.stderr
     finally:

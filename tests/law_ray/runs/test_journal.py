@@ -233,6 +233,8 @@ def test_a_run_is_resumed_by_a_command_only_if_the_journal_names_its_objective(t
     command = f"`law-ray resume {tmp_path}`"
     expected = f"law_ray.resume({str(tmp_path)!r}, objective)" if source is None else command
     assert journal.how_to_resume(tmp_path) == expected
+    there = f"{expected[:-1]}, address='auto')" if source is None else f"{command[:-1]} --address auto`"
+    assert journal.how_to_resume(tmp_path, "auto") == there
     with pytest.raises(InputError, match=re.escape(f"continue it with {expected} or give another folder")):
         journal.check_free(tmp_path)
     (tmp_path / NAME).write_text("nonsense")
