@@ -44,5 +44,10 @@ def redraw(page: Path, name: str, text: str) -> None:
     parts = rest[0].split(end) if len(rest) == 1 else []
     if len(parts) != 2:
         raise ValueError(f"{page} has no part {name!r}: put it between {begin.strip()} and {end.strip()}")
+    publish(page, f"{before}{begin}{text}{end}{parts[1]}")
+
+
+def publish(page: Path, text: str) -> None:
+    """Write a page: the whole, or nothing if this is interrupted."""
     with replacing(page) as partial:
-        partial.write_text(f"{before}{begin}{text}{end}{parts[1]}", encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")

@@ -17,9 +17,9 @@ import pandas as pd
 import ray
 
 from experiments.machine import cpus, processor
+from experiments.markdown import publish
 from law_ray.errors import InputError
 from law_ray.utils import threads
-from law_ray.utils.files import replacing
 
 Run = TypeVar("Run")
 Keyed = TypeVar("Keyed", bound=NamedTuple)
@@ -93,8 +93,7 @@ def append(file: Path, rows: Sequence[Row], float_format: str = "%.3f") -> None:
         if sorted(columns) != sorted(frame):
             raise ValueError(f"{file} has the columns {columns}, the new rows {list(frame)}: make them equal")
         frame = frame[columns]
-    with replacing(file) as partial:
-        partial.write_text(before + frame.to_csv(header=not before, index=False, float_format=float_format))
+    publish(file, before + frame.to_csv(header=not before, index=False, float_format=float_format))
 
 
 def read(file: Path, columns: Sequence[str]) -> pd.DataFrame:
@@ -143,12 +142,6 @@ def complete(
         raise click.ClickException(f"{file.name} has no rows to report: play some runs first")
     publish(stem.with_suffix(".md"), report(rows))
     raise_if(failed)
-
-
-def publish(page: Path, text: str) -> None:
-    """Write a page: the whole, or nothing if this is interrupted."""
-    with replacing(page) as partial:
-        partial.write_text(text, encoding="utf-8")
 
 
 def raise_if(failed: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import IntArray
-from objectives.instances.tokens import positive
+from objectives.instances.tokens import whole_number
 
 MAX_SIZE = 1_000
 """Of the items of a simulated problem: some matrices have a cell for each pair (heuristic)."""
@@ -47,7 +47,7 @@ def read_size(family: str, source: str, items: str, example: int) -> int:
     Raises:
         InputError: It is not a number from 2 to MAX_SIZE.
     """
-    if (size := positive(source, 2, MAX_SIZE)) is None:
+    if (size := whole_number(source, 2, MAX_SIZE)) is None:
         name = f"{family}:{source[:20]}"
         raise InputError(f"{name} is unknown: give the number of {items}, 2 to {MAX_SIZE}, as in {family}:{example}")
     return size

@@ -13,7 +13,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils.compiled import compiled
 from objectives.instances.best_known import best_value
 from objectives.instances.fetch import is_path, read_instance
-from objectives.instances.tokens import positive
+from objectives.instances.tokens import whole_number
 from objectives.instances.tsplib import MAX_CITIES, read_distances
 from objectives.options import seeded
 from objectives.problem import Problem
@@ -105,7 +105,7 @@ def load(source: str, seed: int = 0) -> TSP:
 
 
 def _random_distances(count: str, seed: int) -> FloatArray:
-    if (n_cities := positive(count, least=0)) is None or n_cities > MAX_CITIES:
+    if (n_cities := whole_number(count, 0, MAX_CITIES)) is None:
         raise InputError(f"plane{count[:20]} has {count[:20]} cities: choose at most {MAX_CITIES}")
     places = seeded(seed).uniform(0.0, 100.0, (n_cities, 2))
     distances: FloatArray = np.linalg.norm(places[:, None] - places, axis=2)

@@ -23,7 +23,7 @@ NOTICED_NOW = "noticed by "
 def main() -> None:
     """Write the page."""
     rows = pd.read_csv(RESULTS / "mutants.csv", keep_default_na=False)
-    (RESULTS / "mutants.md").write_text(report(rows), encoding="utf-8")
+    markdown.publish(RESULTS / "mutants.md", report(rows))
 
 
 def report(rows: pd.DataFrame) -> str:

@@ -30,7 +30,7 @@ import ray
 import law_ray
 from experiments import RESULTS
 from experiments.machine import played_on
-from experiments.markdown import table
+from experiments.markdown import publish, table
 from experiments.tasks import append, read
 from law_ray.runs import journal
 from law_ray.typing import IntArray
@@ -68,7 +68,7 @@ def main() -> None:
         if case not in known:
             with ProcessPoolExecutor(1, mp_context=spawn) as pool:  # a process of its own, for its memory
                 append(FILE, [pool.submit(efficiency, *case).result()])
-    (RESULTS / "scaling.md").write_text(report(read(FILE, COLUMNS)))
+    publish(RESULTS / "scaling.md", report(read(FILE, COLUMNS)))
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def write(rows: pd.DataFrame, objectives: Mapping[str, Any], folder: Path, fract
         parts += [f"## After {fraction:.0%} of the rounds\n", rank_table(table)]
         parts += [section(of_problem, objectives) for _, of_problem in table.groupby("problem", sort=False)]
     text = "\n".join(parts)
-    (folder / "benchmarks.md").write_text(text)
+    markdown.publish(folder / "benchmarks.md", text)
     for against in ("evaluations", "rounds"):
         draw(rows, objectives, against, folder / f"benchmarks_{against}.png")
     return text

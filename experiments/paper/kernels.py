@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 
 from experiments import RESULTS
+from experiments.markdown import publish
 from experiments.paper.problems import PROBLEMS
 from experiments.points import N_FIT, N_SEARCHES, N_TEST, N_TRIALS, points
-from experiments.tasks import Row, append, missing, publish, read
+from experiments.tasks import Row, append, missing, read
 from law_ray.kernels.distance import KERNELS, POSITION_KERNEL, DistanceKernel
 from law_ray.models.fit_distance import fit
 from law_ray.models.gp import GaussianProcess

@@ -30,9 +30,9 @@ import pandas as pd
 
 from experiments import RESULTS, markdown
 from experiments.machine import played_on
-from experiments.markdown import plus_minus
+from experiments.markdown import plus_minus, publish
 from experiments.paper import published
-from experiments.tasks import Row, play_all, publish, raise_if, read
+from experiments.tasks import Row, play_all, raise_if, read
 from law_ray.methods.registry import METHODS
 from law_ray.optimizer import Optimizer
 from law_ray.space.permutations import sample, swap_neighbours

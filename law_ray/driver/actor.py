@@ -42,7 +42,7 @@ MAX_CONCURRENCY = 32
 """Calls that a driver answers at once; some of them wait for its end (heuristic)."""
 ANSWER_WITHIN = 5.0
 """Seconds after which a driver with a name tells a client that the run goes on (heuristic)."""
-PATIENCE = 10
+BUSY_AFTER = 10
 """Seconds without an evaluation that begins after which the cluster is called busy: a worker's start takes a few
 (heuristic)."""
 MAX_RESTARTS = 5
@@ -127,13 +127,10 @@ class Driver:
         if self._run is None:
             return Status(elapsed=elapsed)
         doing = CHOOSING if self._run.choosing else self._doing
-        if doing in (EVALUATING, REEVALUATING) and self._waits:
+        waits = self._evaluations is not None and self._evaluations.waiting_for > BUSY_AFTER
+        if doing in (EVALUATING, REEVALUATING) and waits:
             doing = WAITING
         return status_of(self._run, doing, elapsed, self._slots)
-
-    @property
-    def _waits(self) -> bool:
-        return self._evaluations is not None and self._evaluations.waiting_for > PATIENCE
 
     def messages(self, after: int) -> list[Message]:
         """Return what was logged after the message with this number."""

@@ -11,7 +11,7 @@ MAX_NUMBER = 10**6
 """A larger number is no size of an instance: what is meant is another file, or another column of it."""
 
 
-def positive(text: str, least: int = 1, most: int = MAX_NUMBER) -> int | None:
+def whole_number(text: str, least: int = 1, most: int = MAX_NUMBER) -> int | None:
     """Return the whole number from `least` to `most` that a text is; None if it is another one, or no number."""
     digits = text.lstrip("0") or "0"
     if not text.isdecimal() or len(digits) > len(str(most)) or not least <= int(digits) <= most:
@@ -43,7 +43,7 @@ class Tokens:
     def size(self, what: str) -> int:
         """Return the next token as a positive integer, the number of `what`."""
         number, token = self._take(1, f"the number of {what}")[0]
-        if (size := positive(token)) is None:
+        if (size := whole_number(token)) is None:
             reason = f"{token[:20]!r} is not a number of {what}: give an integer from 1 to {MAX_NUMBER}"
             raise self._wrong(number, reason)
         return size

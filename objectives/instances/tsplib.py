@@ -12,7 +12,7 @@ import numpy as np
 
 from law_ray.errors import InputError
 from law_ray.typing import FloatArray, IntArray
-from objectives.instances.tokens import MAX_NUMBER, Tokens, positive, read_lines
+from objectives.instances.tokens import MAX_NUMBER, Tokens, read_lines, whole_number
 
 MAX_CITIES = 5_000
 """A larger matrix would take more than 200 MB, and computing it several times that."""
@@ -138,7 +138,7 @@ class _File:
     def size(self, keyword: str) -> int:
         """Return an entry that is a positive integer."""
         value = self._value(keyword)
-        if (size := positive(value)) is None:
+        if (size := whole_number(value)) is None:
             raise InputError(f"{self.path} has {keyword} {value[:20]!r}: give an integer from 1 to {MAX_NUMBER}")
         return size
 

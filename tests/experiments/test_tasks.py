@@ -145,8 +145,8 @@ def test_an_interrupt_leaves_all_rows_of_a_run_or_none(tmp_path: Path, monkeypat
     append(file, play(1))
     write = Path.write_text
 
-    def interrupted(path: Path, text: str) -> int:
-        write(path, text[:-5])
+    def interrupted(path: Path, text: str, **options: Any) -> int:
+        write(path, text[:-5], **options)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "write_text", interrupted)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments import RESULTS
 from experiments.machine import machine
-from experiments.markdown import table
+from experiments.markdown import publish, table
 from experiments.ours.faults import (
     evaluations,
     folder,
@@ -30,7 +30,6 @@ from experiments.ours.faults import (
 )
 from experiments.ours.faults.rays import kill
 from experiments.ours.faults.striking import Row
-from experiments.tasks import publish
 
 LIMIT = 240  # seconds after which a fault counts as not survived; heuristic
 GROUPS = (evaluations, misbehaving, objectives, nodes, processes, signals, sizes, folder, places, tables, strangers)

@@ -74,13 +74,15 @@ def _ranks(rows: pd.DataFrame) -> str:
 def _significant(found: Mapping[int, tuple[pd.Series, list[str]]]) -> str:
     """Say by how much ranks must differ, given the mean ranks and the problems by the number of evaluations."""
     differences = {
-        f"after {count}": f"{critical_difference(len(of_methods), len(problems)):.2f}"
+        count: f"{critical_difference(len(of_methods), len(problems)):.2f}"
         for count, (of_methods, problems) in found.items()
         if problems
     }
-    each = [f"{difference} {when}" for when, difference in differences.items()]
-    text = each if len(set(differences.values())) > 1 else list(differences.values())[:1]
-    return f"Ranks that differ by less than {_listed(text)} do not differ significantly."
+    if len(different := set(differences.values())) == 1:
+        least = different.pop()
+    else:
+        least = _listed(f"{difference} after {count}" for count, difference in differences.items())
+    return f"Ranks that differ by less than {least} do not differ significantly."
 
 
 def _table(problem: str, rows: pd.DataFrame, heuristics: pd.DataFrame) -> str:

@@ -7,9 +7,9 @@ import click
 
 from experiments import RESULTS
 from experiments.machine import cpus, machine
+from experiments.markdown import publish
 from experiments.ours.speed import choosing, devices, growing, rest
 from experiments.ours.speed.devices import name_of_gpu
-from experiments.tasks import publish
 from law_ray.utils import threads
 
 PAGE = RESULTS / "speed.md"

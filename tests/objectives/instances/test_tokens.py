@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from law_ray.errors import InputError
-from objectives.instances.tokens import Tokens, positive, read_lines
+from objectives.instances.tokens import Tokens, read_lines, whole_number
 
 PATH = Path("shop.txt")
 
@@ -27,12 +27,12 @@ def test_sizes_are_positive_integers(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("7", 7), ("0007", 7), ("2", 2), ("9", 9), ("1", None), ("10", None)])
 def test_a_positive_number_has_bounds(text: str, expected: int | None) -> None:
-    assert positive(text, least=2, most=9) == expected
+    assert whole_number(text, least=2, most=9) == expected
 
 
 def test_a_number_of_more_digits_than_python_reads_is_refused() -> None:
-    assert positive("9" * 5000) is None
-    assert positive("0" * 5000 + "7") == 7
+    assert whole_number("9" * 5000) is None
+    assert whole_number("0" * 5000 + "7") == 7
     with pytest.raises(InputError, match=r"line 1: '99999999999999999999' is not a number of rows"):
         Tokens(PATH, ["9" * 5000]).size("rows")
 
