@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from law_ray.space.permutations import enumerate_all
+from objectives.nml.search.insertions import Ordering
+from tests.objectives.nml.search.random_tables import CHAINS, parent_sets, satisfied
+
+
+def masks(precedes: list[tuple[int, int]]) -> list[int]:
+    """For each of six variables, the bitmask of those that must stay before it."""
+    return [sum(1 << a for a, b in precedes if b == variable) for variable in range(6)]
+
+
+@pytest.mark.parametrize("precedes", CHAINS)
+def test_every_insertion_is_the_best_one_and_what_it_leaves_is_that_of_a_new_ordering(
+    precedes: list[tuple[int, int]],
+) -> None:
+    sets, rng = parent_sets("bdeu", 6, 2), np.random.default_rng(1)
+    before = masks(precedes)
+    orders = enumerate_all(6)
+    moved = 0
+    for start in rng.choice(orders[satisfied(orders, precedes)], 40):
+        order = Ordering(sets, start.tolist(), before)
+        for variable in rng.permutation(6).tolist():
+            cost, others = order.cost, np.array([v for v in order.variables if v != variable])
+            places = np.array([np.insert(others, k, variable) for k in range(6)])
+            least = min(sets.cost(place) for place in places[satisfied(places, precedes)])
+            families = dict(enumerate(order.parents()))
+            changed = order.reinsert(variable)
+            assert changed >= {v for v, parents in enumerate(order.parents()) if parents != families[v]}
+            moved += bool(changed)
+            assert order.cost == pytest.approx(least, abs=1e-5)
+            assert order.cost == sets.cost(np.array(order.variables)) <= cost
+            assert order._found == Ordering(sets, order.variables, before)._found
+    assert 40 < moved < 200
+
+
+def test_the_variables_around_some_are_their_parents_and_children() -> None:
+    order = Ordering(parent_sets("bic", 8, 4), range(8), [0] * 8)
+    parents = order.parents()
+    for variables in ({3}, {0, 7}, set(range(8))):
+        near = {parent for child in variables for parent in parents[child]}
+        near |= {child for child in range(8) if variables & set(parents[child])}
+        assert order.around(variables) == variables | near
+    assert order.around(set()) == set()
+    assert order.around({3}) != set(range(8))
+
+
+@pytest.mark.parametrize("precedes", CHAINS)
+def test_a_sweep_that_changes_nothing_has_found_a_local_optimum(precedes: list[tuple[int, int]]) -> None:
+    sets, rng = parent_sets("bdeu", 6, 2), np.random.default_rng(2)
+    orders = enumerate_all(6)
+    everything, changes = set(range(6)), 0
+    for start in orders[satisfied(orders, precedes)][::7]:
+        order = Ordering(sets, start.tolist(), masks(precedes))
+        while changed := order.sweep(everything, rng):
+            assert order.around(changed) >= changed
+            changes += 1
+        around = [np.insert(np.delete(order.variables, a), b, order.variables[a]) for a in range(6) for b in range(6)]
+        allowed = np.array(around)[satisfied(np.array(around), precedes)]
+        assert min(sets.cost(neighbour) for neighbour in allowed) > order.cost - 1e-5
+    assert changes > 3
+
+
+def test_a_sweep_moves_no_other_variables() -> None:
+    sets, rng = parent_sets("bic", 8, 4), np.random.default_rng(3)
+    moved = 0
+    for _ in range(20):
+        start = rng.permutation(8).tolist()
+        order = Ordering(sets, start, [0] * 8)
+        changed = order.sweep({2, 5}, rng)
+        assert [each for each in order.variables if each not in (2, 5)] == [e for e in start if e not in (2, 5)]
+        assert (order.variables != start) == bool(changed)
+        moved += bool(changed)
+    assert moved > 5
