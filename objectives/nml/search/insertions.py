@@ -40,6 +40,11 @@ class Ordering:
         """Return the parents of each variable."""
         return [self._found[variable].family.parents for variable in range(len(self.variables))]
 
+    def unlike(self, other: "Ordering") -> set[int]:
+        """Return the variables that have other parents in another ordering."""
+        pairs = enumerate(zip(self.parents(), other.parents(), strict=True))
+        return {variable for variable, (here, there) in pairs if here != there}
+
     def sweep(self, variables: set[int], rng: np.random.Generator) -> set[int]:
         """Reinsert some variables in random order; return those that changed, with their parents and children.
 

@@ -68,7 +68,7 @@ def test_a_search_over_many_variables_ends_after_so_many_pairs(monkeypatch: pyte
 
     reinsert = Ordering.reinsert
     free, bound = considered(10**9), considered(10 * 8**2)
-    assert 10 * 8**2 <= bound < 11 * 8**2 < free  # it ends after the sweep in which the limit was passed
+    assert 10 * 8**2 <= bound < 15 * 8**2 < free  # after the limit, the best ordering still becomes a local optimum
 
 
 def test_searches_end_after_so_many_new_parent_sets(monkeypatch: pytest.MonkeyPatch) -> None:

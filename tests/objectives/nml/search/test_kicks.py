@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from objectives.nml.search.reversals import reversed_path
+from objectives.nml.search.kicks import moved_at_random, reversed_path
 
 
 def random_dag(p: int, share: float, rng: np.random.Generator) -> tuple[list[tuple[int, ...]], nx.DiGraph]:
@@ -66,3 +66,17 @@ def test_the_result_depends_on_the_generator_alone() -> None:
     drawn = [reversed_path(parents, np.random.default_rng(seed)) for seed in (5, 5, 6, 7)]
     assert drawn[0] == drawn[1]
     assert len({tuple(order) for order, _ in drawn}) == 3
+
+
+def test_only_the_variables_named_were_moved() -> None:
+    rng = np.random.default_rng(3)
+    start = rng.permutation(12).tolist()
+    results = set()
+    for _ in range(50):
+        order, moved = moved_at_random(start, rng)
+        assert sorted(order) == list(range(12))
+        assert [each for each in order if each not in moved] == [each for each in start if each not in moved]
+        assert 1 <= len(set(moved)) <= len(moved) == 5
+        results.add(tuple(order))
+    assert len(results) > 45
+    assert moved_at_random([0], rng)[0] == [0]
