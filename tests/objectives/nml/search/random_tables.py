@@ -20,6 +20,12 @@ def parent_sets(name: str, p: int, seed: int, n_rows: int = 2000) -> GrowShrink:
     return GrowShrink(SCORES[name](codes[:, order], r[order]))
 
 
+def insertions(permutation: np.ndarray) -> np.ndarray:
+    """All permutations that move one variable elsewhere."""
+    p = len(permutation)
+    return np.array([np.insert(np.delete(permutation, a), b, permutation[a]) for a in range(p) for b in range(p)])
+
+
 def satisfied(permutations: np.ndarray, precedes: list[tuple[int, int]]) -> np.ndarray:
     positions = invert(permutations)
     return np.array([all(row[a] < row[b] for a, b in precedes) for row in positions])

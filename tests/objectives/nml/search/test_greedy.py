@@ -10,13 +10,7 @@ from objectives.nml.scores.decomposable import SCORES
 from objectives.nml.search import greedy
 from objectives.nml.search.greedy import greedy_orderings
 from objectives.nml.search.insertions import Ordering
-from tests.objectives.nml.search.random_tables import CHAINS, parent_sets, satisfied
-
-
-def insertions(permutation: np.ndarray) -> np.ndarray:
-    """All permutations that move one variable elsewhere."""
-    p = len(permutation)
-    return np.array([np.insert(np.delete(permutation, a), b, permutation[a]) for a in range(p) for b in range(p)])
+from tests.objectives.nml.search.random_tables import CHAINS, insertions, parent_sets, satisfied
 
 
 @pytest.mark.parametrize("name", SCORES)
