@@ -212,7 +212,7 @@ class Driver:
                 run.optimizer.device = "cpu"
             return run
         algebra.device(settings.device)  # an error now, not after the initial design
-        room = min(settings.n_init // 2, settings.n_init - len(start.orderings))
+        room = settings.n_init - len(start.orderings)
         constraints, seed = settings.constraints, settings.seed
         own = objective.good_orderings(constraints, seed, room) if start.with_suggested and room else []
         orderings = [*start.orderings, *own]

@@ -64,7 +64,7 @@ def minimize(
             `objectives.Objective`; or its name, such as "nml:sachs" or "path/to/file.py:function".
         n_items: The size of the permutations, unless the objective has it.
         start: What the initial design holds before it is filled up with random orderings. "auto": the orderings that
-            the objective suggests (`starts`), at most half of it. An array of orderings: these, and then as "auto".
+            the objective suggests (`starts`). An array of orderings: these, and then as "auto".
             "none": random orderings alone.
         out: The run folder, by default a new one in law-ray-runs. Every result is in its journal at once.
         address: Of a Ray cluster to join. That which `ray.init` has joined comes first. By default a new one here.

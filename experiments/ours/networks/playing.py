@@ -136,7 +136,10 @@ def probable(table: Table, run: Run) -> Row:
 
 
 def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
-    """Return the network that law_ray finds with a score, as `law_ray.minimize` would, in this process."""
+    """Return the network that law_ray finds with a score, in this process.
+
+    As `law_ray.minimize` does, but that the regret has a standard error of SEARCH_SE, and the best are evaluated again.
+    """
     objective = NML(table, score, target_se=SEARCH_SE if score == "nml" else None)
     optimizer = Optimizer(
         objective.n_items,

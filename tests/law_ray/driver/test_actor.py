@@ -59,16 +59,18 @@ def initial(history):
     return [list(p) for p, round in zip(history["permutation"], history["round"], strict=True) if round == 0]
 
 
-def test_the_initial_design_begins_with_the_objectives_orderings_at_most_half(tmp_path):
-    design = initial(run(tmp_path).history)
+def test_the_initial_design_begins_with_the_objectives_orderings_as_many_as_it_has_room_for(tmp_path):
+    suggested = Displacement().starts(6, None).tolist()
+    design = initial(run(tmp_path / "all").history)
     assert len(design) == 6
-    assert design[:3] == Displacement().starts(3, None).tolist()
+    assert design[:4] == suggested
+    assert initial(run(tmp_path / "small", n_init=3).history) == suggested[:3]
 
 
 def test_the_users_orderings_come_first_and_without_any_it_is_random(tmp_path):
     mine = [[0, 1, 5, 4, 3, 2, 6], [0, 1, 2, 3, 4, 5, 6]]
     design = initial(run(tmp_path / "mine", start=mine).history)
-    assert design[:4] == [*mine, *Displacement().starts(3, None).tolist()[1:]]
+    assert design[:5] == [*mine, *Displacement().starts(6, None).tolist()[1:]]
     assert design[0] not in initial(run(tmp_path / "none", start="none").history)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from experiments import RESULTS
 from experiments.ours.networks.playing import COLUMNS
-from experiments.ours.networks.report import best_or_tied, by_rows, nearer, report, section, summary
+from experiments.ours.networks.report import best_or_tied, by_rows, nearer, report, section, summary, whole
 from experiments.tasks import read
 from tests.experiments.committed import check_committed
 
@@ -76,10 +76,14 @@ def test_differences_by_rows_are_means_over_networks_of_those_on_the_same_data()
     rows = pd.concat([one, other, more, alone])
     lines = by_rows(rows, "shd_total").splitlines()
     assert lines[0] == "| method | 100 rows | 200 rows |"
-    assert "| law-bic | +1.6 | -1.0 |" in lines
-    assert "| greedy-bic | +1.0 |  |" in lines
-    assert len(lines) == 4
-    assert "| law-bic | -1.6 | +1.0 |" in by_rows(rows, "held_out").splitlines()
+    assert lines[2:] == ["| law-bic | +1.6 (2) | -1.0 (1) |"]  # greedy-bic learned one data set of two
+    assert "| law-bic | -1.6 (2) | +1.0 (1) |" in by_rows(rows, "held_out").splitlines()
+
+
+def test_settings_count_where_law_nml_learned_most_data_sets() -> None:
+    two = rows_of({"law-nml": [5.0, 6.0], "law-bic": [7.0]})
+    rows = pd.concat([two, rows_of({"law-nml": [5.0]}, n_rows=200), rows_of({"law-bic": [1.0, 2.0]}, n_rows=500)])
+    assert whole(rows).equals(two)
 
 
 def test_settings_where_another_method_is_nearer_name_those_that_are() -> None:
@@ -88,11 +92,12 @@ def test_settings_where_another_method_is_nearer_name_those_that_are() -> None:
     both = pd.concat([one, rows_of({"law-nml": [5.0], "law-bic": [9.0]}, n_rows=200), alone])
     assert nearer(both).splitlines()[2:] == ["| net | 100 | 5.5 |  | law-bic 3.5, greedy-bic 3.5 |"]
     part = rows_of({"probable-nml": [2.0, 3.0]}).assign(total=np.nan, held_out=np.nan, standard_error=np.nan)
-    whole = pd.concat([both, part, part.assign(network="another")])  # where no other method was played
-    assert nearer(whole).splitlines()[2:] == ["| net | 100 | 5.5 | 2.5 | law-bic 3.5, greedy-bic 3.5 |"]
-    lines = summary(whole).splitlines()
-    assert "| probable-nml | 2 |  | 2 |  |" in lines
+    more = pd.concat([both, part, part.assign(network="another")])  # where no other method was played
+    assert nearer(more).splitlines()[2:] == ["| net | 100 | 5.5 | 2.5 | law-bic 3.5, greedy-bic 3.5 |"]
+    lines = summary(pd.concat([both, part])).splitlines()
+    assert "| probable-nml | 1 |  | 1 |  |" in lines
     assert "| law-bic | 2 | 1 | 1 | 1 |" in lines  # as without it
+    assert lines[-1] == "| law-nml or probable-nml | 3 |  | 2 |  |"
 
 
 @pytest.mark.skipif(not (RESULTS / "networks.csv").exists(), reason="not played yet")
