@@ -7,6 +7,7 @@ and the supplement's "Normalized Maximum Likelihood"). The decomposable scores a
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ and 100 to 10,000 rows: up to 169 nats below those of the factor 1 with 100 rows
 10,000, where 1.15 ended 9 nats higher on insurance.
 """
 PARENTS = "grow-shrink and exchanges"
-"""How edges="score" chooses parents; a run that another way began is not resumed."""
+"""How edges="score" chooses parents; a run that began with another way is not resumed."""
 STAND_IN_FACTOR, STAND_IN_ERROR = 1.15, 0.04
 """What multiplies the regret of quotient NML where it replaces one out of reach, and the standard error of the result.
 
@@ -158,7 +159,8 @@ class NML(Answers):
             self._undirected = required = (self.skeleton & ~forbidden) | required
             forbidden = ~required
             self._oriented = OrientedScore(self._score, required)
-        self._parent_sets = GrowShrink(self._score, forbidden, required, self.max_parents)
+        self._no_parent_sets = partial(GrowShrink, self._score, forbidden, required, self.max_parents)
+        self._parent_sets = self._no_parent_sets()
         self._keys: dict[bytes, bytes] = {}
         self._edge_cache: tuple[Any, FloatArray] | None = None
 
@@ -267,11 +269,22 @@ class NML(Answers):
         return -log_likelihood(self.table.codes, self.table.cardinalities, dag)
 
     def dag(self, permutation: IntArray) -> BoolArray:
-        """Return the DAG of an ordering, (p, p) bool, dag[parent, child]."""
+        """Return the DAG of an ordering, (p, p) bool, dag[parent, child].
+
+        Raises:
+            InputError: If the ordering contradicts a required edge, which the DAG would lack.
+        """
         permutation = validate(permutation, self.n_items)
+        if self.knowledge.required.any():
+            self._check_required(permutation)
         if self._undirected is None:
             return self._parent_sets.dag(permutation)
         return dag_from_order(self._undirected, permutation)
+
+    def _check_required(self, permutation: IntArray) -> None:
+        for child, parent in np.argwhere(dag_from_order(self.knowledge.required.T, permutation)):
+            names = f"{self.item_names[parent]!r} -> {self.item_names[child]!r}"
+            raise InputError(f"the edge {names} is required, but the ordering has these two the other way round")
 
     def key(self, permutation: IntArray) -> bytes:
         """Return what orderings of equal value share: the DAG's Markov equivalence class, for "fnml" the DAG itself."""
@@ -288,6 +301,7 @@ class NML(Answers):
 
         The searches are on the decomposable score. Cost: some seconds (`objectives.nml.search.greedy`).
         """
+        self._parent_sets = self._no_parent_sets()  # searches end after so many new sets: known ones would matter
         return greedy_orderings(self._parent_sets, count, rng, self.knowledge.precedences())[0]
 
     @property

@@ -15,7 +15,7 @@ from objectives.nml.scores import decomposable
 
 @dataclass(frozen=True)
 class Method:
-    """A way to a network."""
+    """A method that returns a network."""
 
     kind: Literal["truth", "law", "greedy", "probable", "learner"]
     score: str = ""
@@ -38,6 +38,8 @@ def _others(module: str, names: Sequence[str], needs: tuple[str, ...], distribut
 
 
 TRUTH = "true-network"
+OURS, START = "law-nml", "greedy-nml"
+"""A run on NML, and where it begins."""
 PROBABLE = "probable-nml"
 METHODS: dict[str, Method] = {
     TRUTH: Method("truth"),

@@ -12,6 +12,7 @@ from experiments.ours.networks.isolated import Learned, learn
 from experiments.ours.networks.methods import METHODS, learner
 from experiments.tasks import Row
 from law_ray.optimizer import Optimizer
+from law_ray.runs.reevaluation import N_FINALISTS
 from law_ray.typing import BoolArray, IntArray
 from law_ray.utils.seeding import generator
 from objectives.nml import NML
@@ -32,8 +33,8 @@ FRESH_SEED = 1_000_000
 N_INIT, BATCH_SIZE = 20, 10
 SEARCH_SE = 0.5
 """Standard error of the regret during a search, in nats (heuristic): networks differ by more, finalists are redrawn."""
-FINALISTS, FRESH_DRAWS = 5, 10
-"""The best values of a noisy score are means of so many draws, before the winner is named (heuristic)."""
+FRESH_DRAWS = 10
+"""The N_FINALISTS best are evaluated so many times more, and the best mean wins (heuristic)."""
 PER = 1_000
 """Fresh rows whose log-likelihood is stored: rows of results keep three decimals."""
 PSEUDO_COUNT = 0.5
@@ -154,7 +155,7 @@ def law(table: Table, score: str, seed: int, evals: int) -> BoolArray:
         for trial in trials:
             value, error = _pair(objective(trial.permutation, generator(seed, "evaluate", trial.id)))
             optimizer.tell(trial.id, value, error)
-    best = sorted((trial for trial in optimizer.trials if trial.known), key=lambda trial: trial.value)[:FINALISTS]
+    best = sorted((trial for trial in optimizer.trials if trial.known), key=lambda trial: trial.value)[:N_FINALISTS]
     if not objective.noisy:
         return objective.dag(best[0].permutation)
     means = [_mean(objective, trial.permutation, seed) for trial in best]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyagrum
 
 from experiments.ours.networks.isolated import Learner
 from law_ray.typing import BoolArray
@@ -56,8 +57,6 @@ LEARNERS: dict[str, Learner] = {
 
 
 def _learner(table: Table) -> Any:
-    import pyagrum  # of the extra `rivals`
-
     names = [str(i) for i in range(len(table.names))]
     template = pyagrum.BayesNet()
     for name, r in zip(names, table.cardinalities.tolist(), strict=True):

@@ -5,9 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.figures import legend, panels
-from experiments.ours.networks.methods import METHODS, TRUTH
+from experiments.ours.networks.methods import METHODS, OURS, START, TRUTH
 
 FEW = 500
+"""Rows of the first panel of a network; the second has the most."""
 COLUMNS, PANEL = 4, (3.2, 2.8)
 """Panels in a row, and their width and height in inches."""
 MARKERS = {"law": "o", "greedy": "s", "agrum": "^"}
@@ -15,8 +16,7 @@ MARKERS = {"law": "o", "greedy": "s", "agrum": "^"}
 LINEAR = 1.0
 """nats above the lowest total up to which the axis is linear, so that 0 is on it."""
 LEAST_SECONDS = 0.01
-OURS = ("greedy-nml", "law-nml")
-"""The curve: where a run of law_ray begins, and where it ends."""
+CURVE = (START, OURS)
 
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
@@ -30,11 +30,11 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
         axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=LINEAR)
         axes.set_xlabel("seconds")
-        for name in found.index.difference(OURS):
+        for name in found.index.difference(CURVE):
             at = found.loc[name]
             axes.plot(at["seconds"], at["above"], ls="", ms=5, label=name, **styles[name])
-        ours = found.loc[[name for name in OURS if name in found.index]]
-        axes.plot(ours["seconds"], ours["above"], "k-o", ms=6, lw=1.5, label=OURS[1], zorder=3)
+        ours = found.loc[[name for name in CURVE if name in found.index]]
+        axes.plot(ours["seconds"], ours["above"], "k-o", ms=6, lw=1.5, label=OURS, zorder=3)
         axes.set_ylim(-0.1 * LINEAR, max(LINEAR, 1.5 * found["above"].max()))
     legend(figure, list(METHODS))
     figure.supylabel("nats above the lowest total", fontsize=10)
@@ -52,8 +52,8 @@ def _styles() -> dict[str, dict[str, str]]:
 
 
 def _panels(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Titles, and for each method its means over the data sets: seconds, and nats above the lowest total."""
-    sizes = rows.loc[rows["method"] == OURS[1], "n_rows"]
+    """Titles, and for each method its means over the data sets that it finished: seconds, and nats above the lowest."""
+    sizes = rows.loc[rows["method"] == OURS, "n_rows"]
     return [_panel(rows[rows["n_rows"] == size]) for size in sorted({FEW, sizes.max()} & set(sizes))]
 
 

@@ -24,22 +24,21 @@ def canonical_member(dag: BoolArray, impossible: BoolArray | None = None) -> Boo
             none of them.
     """
     graph = cpdag(dag, impossible)
-    directed = graph & ~graph.T
+    directed, adjacent = graph & ~graph.T, graph | graph.T
     member = directed.copy()
     left = np.ones(len(dag), dtype=bool)
     while left.any():
-        sink = next(node for node in np.flatnonzero(left).tolist() if _is_sink(node, graph, directed, left))
+        sink = next(node for node in np.flatnonzero(left).tolist() if _is_sink(node, directed, adjacent, left))
         member[graph[:, sink] & left, sink] = True
         left[sink] = False
     return member
 
 
-def _is_sink(node: int, graph: BoolArray, directed: BoolArray, left: BoolArray) -> bool:
+def _is_sink(node: int, directed: BoolArray, adjacent: BoolArray, left: BoolArray) -> bool:
     if (directed[node] & left).any():
         return False
-    adjacent = graph | graph.T
     near = np.flatnonzero(adjacent[node] & left)
-    undirected = np.flatnonzero(graph[node] & graph[:, node] & left)
+    undirected = np.flatnonzero(adjacent[node] & ~directed[:, node] & left)
     joined = adjacent[np.ix_(undirected, near)] | (undirected[:, None] == near[None, :])
     return bool(joined.all())
 

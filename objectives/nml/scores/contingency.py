@@ -121,7 +121,8 @@ def max_log_likelihood(codes: IntArray, cardinalities: IntArray, dag: BoolArray)
     p = len(cardinalities)
     if dag.shape != (p, p):
         raise InputError(f"the DAG has shape {dag.shape} for {p} columns: pass a ({p}, {p}) matrix dag[parent, child]")
-    return log_likelihood(np.asfortranarray(codes), cardinalities, dag)  # families read whole columns
+    columns = np.asfortranarray(codes.astype(np.int64, copy=False))  # families read whole columns
+    return log_likelihood(columns, cardinalities, dag)
 
 
 def check_codes(codes: IntArray, cardinalities: IntArray) -> None:

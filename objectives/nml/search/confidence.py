@@ -1,4 +1,4 @@
-"""How sure is each edge: its probability over all networks, by a Markov chain that starts at the best ones evaluated.
+"""The confidence of each edge: its probability over all networks, by a Markov chain from the best ones evaluated.
 
 A network G has the probability
 
@@ -36,12 +36,10 @@ from objectives.nml.scores.decomposable import DecomposableScore
 WITHIN = 7.0
 """nats above the lowest total: networks further away begin no chain (heuristic)."""
 MOST_SWEEPS, LEAST_SWEEPS, N_VISITS = 250, 20, 150_000
-"""How often the chains go over all pairs, together: as often as they have then visited so many pairs.
+"""How often the chains go over all pairs, together: as often as they have then visited so many pairs (heuristic).
 
 With 50 rows of sachs and alarm, and 200 of child, other random numbers changed the probabilities by 0.009 to 0.017
-(root mean square over the pairs), and by 0.08 to 0.2 for the pair that changed most. On 15 to 1,000 rows, on none of
-the data sets of `experiments.ours.edge_confidence`, 100 and 300 sweeps had the same logarithmic scores, and 30 were up
-to 4 % worse; parents of edges were not drawn yet in that comparison.
+(root mean square over the pairs), and by 0.08 to 0.2 for the pair that changed most, in single trials.
 """
 NEGLIGIBLE = 1e-4
 """A pair without an edge, for which one is less probable than this in either direction, is left out of a sweep."""
@@ -80,19 +78,19 @@ def edge_probabilities(
     p = score.n_variables
     none = np.zeros((p, p), dtype=bool)
     forbidden, required = none if forbidden is None else forbidden, none if required is None else required
-    settled = forbidden | required | required.T
+    known = forbidden | required | required.T
     rng = np.random.default_rng(0)
 
     @functools.cache
     def log_odds(child: int, parents: tuple[int, ...]) -> FloatArray:
         odds = _log_odds(score, child, parents, p if max_parents is None else max_parents)
-        return np.where(settled[:, child], -np.inf, odds)
+        return np.where(known[:, child], -np.inf, odds)
 
+    impossible = forbidden | required.T
     given_the_rest, directed, n_sweeps = np.zeros((p, p)), np.zeros((p, p)), _n_sweeps(p)
     for start, share in zip(dags, _shares(dags, costs, n_sweeps), strict=True):
         if share == 0:
             continue
-        impossible = (forbidden | required.T) & ~start
         dag = canonical_member(start, impossible)
         odds = np.column_stack([log_odds(child, parents_of(dag, child)) for child in range(p)])
         for _ in range(share):
@@ -106,7 +104,7 @@ def edge_probabilities(
 
 
 def _n_sweeps(p: int) -> int:
-    return min(MOST_SWEEPS, max(LEAST_SWEEPS, N_VISITS // math.comb(p, 2)))
+    return min(MOST_SWEEPS, max(LEAST_SWEEPS, N_VISITS // max(math.comb(p, 2), 1)))
 
 
 def _shares(dags: Sequence[BoolArray], costs: FloatArray, n_sweeps: int) -> list[int]:

@@ -21,15 +21,17 @@ Optimum = tuple[float, tuple[int, ...]]
 """A cost in nats, and an ordering."""
 
 _PATIENCE = 5
-"""Kicks in a row, per variable, without improvement that end a search (heuristic)."""
+"""Consecutive kicks without improvement, per variable, that end a search (heuristic)."""
 _REVERSED = 0.5
-"""The share of kicks that reverse a path.
+"""The share of kicks that reverse a path (heuristic).
 
-Half and half ended 7 to 79 nats below paths alone on andes with 10,000 rows and on four tables of hailfinder with 100
-and 200. Random moves alone ended 6 and 2 nats lower on two of the four, as low on one, and 11 higher on one.
+In single trials half and half ended 7 to 79 nats below paths alone on andes with 10,000 rows and on four tables of
+hailfinder with 100 and 200. Random moves alone ended 6 and 2 nats lower on two of the four, as low on one, and 11
+higher on one.
 """
 _NEAR = 20.0
-"""nats above the lowest cost of a search; orderings further away are not among the results (heuristic)."""
+"""nats above the lowest cost of a search so far; local optima further away are not kept, but for the first
+(heuristic)."""
 _MAX_PAIRS = 10_000_000
 """The pairs of variables that a search considers, after which it ends too (heuristic)."""
 _MAX_SETS = 150_000
@@ -45,12 +47,13 @@ def greedy_orderings(
 ) -> tuple[IntArray, FloatArray]:
     """Return the best local optima under insertion moves, best first.
 
-    Each start is a random ordering and an iterated local search from it. The optima on the way that are not far above
-    its best one are candidates. Only one is returned for each Markov equivalence class, because a score like NML is
-    equal for all members of a class. Cost: a reinsertion considers p pairs of variables, and searches for parents where
-    one decides about the other's: 30 us for 37 variables. A start takes hundreds of kicks, each with about 30
-    reinsertions. With the new families, 10,000 rows of 37 variables take 1.6 s per start, those of 223 variables a
-    minute. Where the limit of parent sets ends the searches, orderings may not be locally optimal.
+    Each start is a random ordering and an iterated local search from it. The optima on the way that are not far
+    above the best one so far are candidates. Only one is returned for each Markov equivalence class, the one of the
+    lowest cost: a score like NML is equal for all members of a class, though factorised NML's is not. Cost: a
+    reinsertion considers p pairs of variables, and searches for parents where one decides about the other's: 30 us
+    for 37 variables. A start takes hundreds of kicks, each with about 30 reinsertions. With the new families,
+    10,000 rows of 37 variables take 1.6 s per start, those of 223 variables a minute. Where the limit of parent
+    sets ends the searches, orderings may not be locally optimal.
 
     Args:
         parent_sets: the parents of a variable among its predecessors, and their cost.

@@ -39,7 +39,7 @@ class Moves(NamedTuple):
 class Settled(NamedTuple):
     """A parent set from which no removal lowers or keeps the cost, and the exchanges of a parent that lower it."""
 
-    found: ParentSet
+    family: ParentSet
     exchanges: Moves
 
 
@@ -63,13 +63,14 @@ class GrowShrink:
     Grow: add the predecessor that lowers the cost most, as long as one lowers it. Shrink: remove the parent whose
     removal lowers the cost most, as long as one does not raise it. Exchange: put a predecessor in the place of a
     parent, the two that lower the cost most, and grow again; end when no exchange lowers it. Ties go to the lowest
-    variable, so a result depends on the arguments alone.
+    variable, so a result depends on the arguments alone. After shrinking without an exchange, it does not grow again,
+    so a predecessor that would lower the cost only then is left out: one family in 80 of random orderings of alarm with
+    1,000 rows, none of greedy searches.
 
     Each parent set that is met keeps the list of all variables that would lower its cost, best first, whatever the
     predecessors. A query goes from set to set, each time by the first variable in the list that is a predecessor. A new
     set costs one extension of the family for each variable outside it; one from which exchanges are tried, one more for
-    each of its parents. A search meets some thousands of sets. An ordering of 37 variables takes 0.04 ms once its sets
-    are known.
+    each of its parents. An ordering of 37 variables takes 0.04 ms once its sets are known.
 
     Args:
         score: the decomposable score.
@@ -109,7 +110,10 @@ class GrowShrink:
         return sum(map(len, self._additions))
 
     def parents(self, child: int, predecessors: int) -> ParentSet:
-        """Return the parents of `child` among a set of predecessors, and the cost of the family; O(1) amortised."""
+        """Return the parents of `child` among a set of predecessors, and the cost of the family.
+
+        Cost: once the sets are known, O(p) for each of the few on the way.
+        """
         return self.search(child, predecessors).family
 
     def search(self, child: int, predecessors: int) -> Found:
@@ -121,10 +125,10 @@ class GrowShrink:
             moves = additions.get(parents) or self._find_additions(child, parents)
             deciding |= moves.bits
             if not predecessors & moves.bits:
-                found, moves = settled.get(parents) or self._settle(child, parents)
+                family, moves = settled.get(parents) or self._settle(child, parents)
                 deciding |= moves.bits
                 if not predecessors & moves.bits:
-                    return Found(found, taken, deciding)
+                    return Found(family, taken, deciding)
             for bit, reached in moves.best_first:
                 if predecessors & bit:
                     parents = reached

@@ -2,9 +2,13 @@
 
 import numpy as np
 
+from law_ray.errors import InputError
 from law_ray.space.permutations import invert
 from law_ray.typing import BoolArray, FloatArray, IntArray
 from objectives.nml.scores.decomposable import DecomposableScore
+
+_MOST_NEAR = 62
+"""Bits of a non-negative integer."""
 
 
 class OrientedScore:
@@ -16,11 +20,17 @@ class OrientedScore:
     Args:
         score: the decomposable score.
         edges: (p, p) bool, [parent, child], the edges that are allowed.
+
+    Raises:
+        InputError: if a variable has more than 62 possible parents.
     """
 
     def __init__(self, score: DecomposableScore, edges: BoolArray) -> None:
         self._score = score
         self._near = [np.flatnonzero(column) for column in edges.T]
+        most = max(map(len, self._near))
+        if most > _MOST_NEAR:
+            raise InputError(f"a variable has {most} possible parents, more than {_MOST_NEAR}: use edges=score")
         self._costs = [dict[int, float]() for _ in self._near]
 
     def __call__(self, permutations: IntArray) -> FloatArray:

@@ -106,7 +106,7 @@ def skeleton(
         raise InputError(f"dof={dof!r} is unknown: choose adjusted or full")
     if not (isinstance(alpha, Real) and 0 < alpha < 1):
         raise InputError(f"alpha={alpha!r} is not a significance level: choose a number between 0 and 1")
-    codes = np.asfortranarray(codes)
+    codes = np.asfortranarray(codes.astype(np.int64, copy=False))
     p = len(cardinalities)
     graph = ~np.eye(p, dtype=bool)
     for size in range(p - 1):
@@ -126,7 +126,7 @@ def skeleton(
 def _refuse_hopeless(graph: BoolArray, size: int) -> None:
     """Raise InputError if there are too many sets of this size among the neighbours of the edges' ends."""
     degrees = graph.sum(axis=0).tolist()
-    n_tests = sum(math.comb(degrees[x] - 1, size) for x in range(len(graph)) for _ in range(degrees[x]))
+    n_tests = sum(degree * math.comb(degree - 1, size) for degree in degrees if degree)
     if n_tests > MAX_TESTS:
         raise InputError(
             f"the skeleton would take up to {n_tests:.1e} tests, since a column has {max(degrees)} neighbours: use "

@@ -27,6 +27,7 @@ from objectives.nml.scores import decomposable
 from objectives.nml.scores.contingency import max_log_likelihood
 from objectives.nml.scores.decomposable import QuotientNML
 from objectives.nml.scores.multinomial import multinomial_regret
+from objectives.nml.search import greedy
 from objectives.nml.search.confidence import WITHIN, edge_probabilities
 from objectives.nml.search.greedy import greedy_orderings
 from objectives.nml.search.grow_shrink import GrowShrink
@@ -154,6 +155,27 @@ def test_every_dag_agrees_with_what_is_known_of_the_network(edges: str) -> None:
         assert not dag[2, 1]
         assert not dag[4:, :4].any()
     assert free.constraints["before"] == ()
+
+
+@pytest.mark.parametrize("edges", ["score", "skeleton"])
+def test_an_ordering_that_contradicts_a_required_edge_is_refused(edges: str) -> None:
+    names = TABLE.names
+    objective = NML(TABLE, "qnml", edges, required=[(names[3], names[1])])
+    allowed = np.array([3, 1, *(i for i in range(len(names)) if i not in (1, 3))])
+    assert objective.dag(allowed)[3, 1]
+    for call in (objective.dag, objective.key, lambda order: objective.explain(order, rng())):
+        with pytest.raises(InputError, match=f"the edge '{names[3]}' -> '{names[1]}' is required"):
+            call(np.roll(allowed, -1))
+
+
+def test_starts_do_not_depend_on_what_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(greedy, "_MAX_SETS", 60)
+    fresh, used = NML(TABLE, "qnml"), NML(TABLE, "qnml")
+    for permutation in permutations(used, 30, 1):
+        used.dag(permutation)
+    expected = fresh.starts(4, rng())
+    for _ in range(2):
+        np.testing.assert_array_equal(used.starts(4, rng()), expected)
 
 
 @pytest.mark.parametrize("edges", ["score", "skeleton"])

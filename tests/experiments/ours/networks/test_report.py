@@ -80,6 +80,12 @@ def test_differences_by_rows_are_means_over_networks_of_those_on_the_same_data()
     assert "| law-bic | -1.6 (2) | +1.0 (1) |" in by_rows(rows, "held_out").splitlines()
 
 
+def test_a_page_without_law_nml_shows_what_was_played() -> None:
+    part = rows_of({"probable-nml": [2.0, 3.0]}).assign(total=np.nan, held_out=np.nan, standard_error=np.nan)
+    assert "| 100 | probable-nml |" in report(part)
+    assert "| 200 | greedy-bic |" in report(pd.concat([part, rows_of({"greedy-bic": [1.0]}, n_rows=200)]))
+
+
 def test_settings_count_where_law_nml_learned_most_data_sets() -> None:
     two = rows_of({"law-nml": [5.0, 6.0], "law-bic": [7.0]})
     rows = pd.concat([two, rows_of({"law-nml": [5.0]}, n_rows=200), rows_of({"law-bic": [1.0, 2.0]}, n_rows=500)])

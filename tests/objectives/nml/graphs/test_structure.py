@@ -11,6 +11,7 @@ from law_ray.errors import InputError
 from objectives.nml.graphs.structure import (
     cpdag,
     dag_from_order,
+    equivalence_key,
     structural_hamming_distance,
     topological_order,
 )
@@ -37,7 +38,13 @@ def test_topological_order_refuses_a_cycle() -> None:
         topological_order(dag_of(4, (0, 1), (1, 2), (2, 1), (2, 3)))
 
 
-def equivalence_key(dag: np.ndarray) -> tuple[bytes, tuple]:
+@pytest.mark.parametrize("permutation", [[0, 0, 1], [2, 1, -1], [0, 1], [1, 2, 3]])
+def test_dag_from_order_refuses_what_is_no_permutation(permutation: list[int]) -> None:
+    with pytest.raises(InputError, match="permutation"):
+        dag_from_order(~np.eye(3, dtype=bool), np.array(permutation))
+
+
+def class_of(dag: np.ndarray) -> tuple[bytes, tuple]:
     """Skeleton and v-structures, which define the class (Verma & Pearl 1990)."""
     adjacent = dag | dag.T
     v_structures = sorted(
@@ -53,12 +60,18 @@ def equivalence_key(dag: np.ndarray) -> tuple[bytes, tuple]:
 def test_cpdag_is_the_union_of_the_equivalence_class(p: int) -> None:
     classes: dict[tuple, list[np.ndarray]] = {}
     for dag in all_dags(p):
-        classes.setdefault(equivalence_key(dag), []).append(dag)
+        classes.setdefault(class_of(dag), []).append(dag)
     assert len(classes) == {2: 2, 3: 11, 4: 185}[p]  # OEIS A007984
     for members in classes.values():
         union = np.any(members, axis=0)
         for dag in members:
             np.testing.assert_array_equal(cpdag(dag), union)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_keys_are_equal_exactly_within_a_class(p: int) -> None:
+    pairs = {(class_of(dag), equivalence_key(dag)) for dag in all_dags(p)}
+    assert len(pairs) == len({one for one, _ in pairs}) == len({key for _, key in pairs})
 
 
 def test_cpdag_agrees_with_pgmpy_on_larger_graphs() -> None:

@@ -231,3 +231,13 @@ def test_copies_of_a_column_are_equal_extensions_to_the_last_digit() -> None:
     score = QuotientNML(np.column_stack([codes, codes[:, 1]]), np.append(r, 2))
     costs = score.extensions(0, (3,), [4, 2, 1])
     assert costs[0] == costs[2] != costs[1]
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.25])
+def test_the_table_of_bdeu_has_the_values_of_single_families_for_millions_of_rows(a: float) -> None:
+    n = 8_000_000
+    table = decomposable._log_rising_table(a, n)
+    decomposable._log_rising_table.cache_clear()
+    for count in (0, 1, 2, 10_000, n):
+        single = decomposable._log_rising_factorials(a, np.array([count]))
+        assert table[count] == pytest.approx(single, rel=0, abs=1e-7)

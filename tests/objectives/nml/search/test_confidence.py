@@ -81,6 +81,32 @@ def test_a_short_chain_from_the_best_network_is_close_and_closer_than_the_weight
     assert errors[0].sum() < errors[1].sum()
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_chain_changes_between_parents_that_explain_a_variable_equally_well(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both together cost too much, and neither does too: pair by pair, the chain would stay where it began."""
+    rng, n, r = np.random.default_rng(seed), 300, 6
+    codes = np.zeros((n, 3), dtype=np.int64)
+    codes[:, 0] = rng.integers(r, size=n)
+    for child, share in ((1, 0.02), (2, 0.5)):
+        codes[:, child] = np.where(rng.random(n) < share, rng.integers(r, size=n), codes[:, 0])
+    own = QuotientNML(codes, np.full(3, r))
+    exact = exact_probabilities(own, list(all_dags(3)))
+    assert min(exact[0, 2], exact[1, 2]) > 0.1
+    starts = [dag_of(3, (0, 1), (0, 2)), dag_of(3, (0, 1), (1, 2))]
+    for start in starts:
+        np.testing.assert_allclose(edge_probabilities(own, [start], np.zeros(1)), exact, atol=0.05)
+    monkeypatch.setattr(confidence, "_draw_parents", lambda *_: None)
+    stuck = [np.abs(edge_probabilities(own, [start], np.zeros(1)) - exact).max() for start in starts]
+    assert min(stuck) > 0.1
+
+
+def test_of_one_variable_there_is_no_edge() -> None:
+    own = QuotientNML(np.array([[0], [1], [1]]), np.array([2]))
+    np.testing.assert_array_equal(edge_probabilities(own, [dag_of(1)], np.zeros(1)), [[0.0]])
+
+
 def test_an_edge_whose_direction_data_cannot_tell_has_half_in_each() -> None:
     own = QuotientNML(*chain_data(3000, 3, 0))
     chain = dag_of(3, (0, 1), (1, 2))

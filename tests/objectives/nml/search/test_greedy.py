@@ -65,6 +65,65 @@ def test_a_search_over_many_variables_ends_after_so_many_pairs(monkeypatch: pyte
     assert 10 * 8**2 <= bound < 15 * 8**2 < free  # after the limit, the best ordering still becomes a local optimum
 
 
+def test_what_a_search_that_was_cut_off_returns_are_local_optima(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it reinserted only the variables around its last change."""
+    sets = parent_sets("bic", 12, 4)
+    monkeypatch.setattr(greedy, "_MAX_PAIRS", 300)
+    for seed in range(10):
+        orderings, costs = greedy_orderings(sets, 1, np.random.default_rng(seed), n_starts=1)
+        assert min(sets.cost(neighbour) for neighbour in insertions(orderings[0])) > costs[0] - 1e-5
+
+
+def test_half_of_the_kicks_reverse_a_path_and_what_they_moved_is_reinserted(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    swept: list[set[int]] = []
+
+    def noted(name: str) -> None:
+        kick = getattr(greedy, name)
+
+        def noting(*arguments: Any) -> tuple[list[int], list[int]]:
+            order, moved = kick(*arguments)
+            drawn.append(name)
+            swept.append(set(moved))
+            return order, moved
+
+        monkeypatch.setattr(greedy, name, noting)
+
+    def first_after_a_kick(order: Ordering, variables: set[int], rng: np.random.Generator) -> set[int]:
+        if swept:
+            assert variables >= swept[-1]
+            swept.clear()
+        return sweep(order, variables, rng)
+
+    sweep = Ordering.sweep
+    noted("reversed_path")
+    noted("moved_at_random")
+    monkeypatch.setattr(Ordering, "sweep", first_after_a_kick)
+    greedy_orderings(parent_sets("bic", 12, 4), 1, np.random.default_rng(0))
+    assert len(drawn) > 300
+    assert 0.4 < drawn.count("reversed_path") / len(drawn) < 0.6
+
+
+def test_a_search_ends_after_so_many_kicks_in_a_row_without_improvement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each improvement begins the count again. An ordering of equal cost is accepted, which does not."""
+    kicked, bests = greedy._Search._kicked, list[tuple[float, Any]]()
+
+    def noting(self: greedy._Search, best: Ordering) -> tuple[Ordering, set[int]]:
+        bests.append((best.cost, best.parents()))
+        return kicked(self, best)
+
+    monkeypatch.setattr(greedy._Search, "_kicked", noting)
+    _, found = greedy_orderings(parent_sets("bic", 20, 4), 1, np.random.default_rng(1), n_starts=1)
+    costs = np.array([cost for cost, _ in bests])
+    improved = np.flatnonzero(np.diff(costs) < -1e-6) + 1
+    assert len(improved) == 3
+    assert (np.diff(costs) < 1e-6).all()
+    assert costs[-1] == pytest.approx(found[0], abs=1e-5)
+    assert len(costs) - improved[-1] == greedy._PATIENCE * 20 < len(costs) - improved[0]
+    last = [parents for _, parents in bests[improved[-1] :]]
+    assert any(parents != last[0] for parents in last)
+
+
 def test_searches_end_after_so_many_new_parent_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     def met(limit: int, n_starts: int) -> tuple[int, float]:
         sets = parent_sets("bic", 8, 4)

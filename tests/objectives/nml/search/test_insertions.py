@@ -2,13 +2,9 @@ import numpy as np
 import pytest
 
 from law_ray.space.permutations import enumerate_all
+from objectives.nml.search.greedy import _before
 from objectives.nml.search.insertions import Ordering
 from tests.objectives.nml.search.random_tables import CHAINS, insertions, parent_sets, satisfied
-
-
-def masks(precedes: list[tuple[int, int]]) -> list[int]:
-    """For each of six variables, the bitmask of those that must stay before it."""
-    return [sum(1 << a for a, b in precedes if b == variable) for variable in range(6)]
 
 
 @pytest.mark.parametrize("precedes", CHAINS)
@@ -16,7 +12,7 @@ def test_every_insertion_is_the_best_one_and_what_it_leaves_is_that_of_a_new_ord
     precedes: list[tuple[int, int]],
 ) -> None:
     sets, rng = parent_sets("bdeu", 6, 2), np.random.default_rng(1)
-    before = masks(precedes)
+    before = _before(precedes, 6)
     orders = enumerate_all(6)
     moved = 0
     for start in rng.choice(orders[satisfied(orders, precedes)], 40):
@@ -27,7 +23,9 @@ def test_every_insertion_is_the_best_one_and_what_it_leaves_is_that_of_a_new_ord
             least = min(sets.cost(place) for place in places[satisfied(places, precedes)])
             families = dict(enumerate(order.parents()))
             changed = order.reinsert(variable)
-            assert changed >= {v for v, parents in enumerate(order.parents()) if parents != families[v]}
+            others_changed = {v for v, parents in enumerate(order.parents()) if parents != families[v]} - {variable}
+            assert changed == (others_changed | {variable} if changed else set())
+            assert bool(changed) == (order.cost < cost)
             moved += bool(changed)
             assert order.cost == pytest.approx(least, abs=1e-5)
             assert order.cost == sets.cost(np.array(order.variables)) <= cost
@@ -52,14 +50,24 @@ def test_a_sweep_that_changes_nothing_has_found_a_local_optimum(precedes: list[t
     orders = enumerate_all(6)
     everything, changes = set(range(6)), 0
     for start in orders[satisfied(orders, precedes)][::7]:
-        order = Ordering(sets, start.tolist(), masks(precedes))
-        while changed := order.sweep(everything, rng):
-            assert order.around(changed) >= changed
+        order = Ordering(sets, start.tolist(), _before(precedes, 6))
+        while order.sweep(everything, rng):
             changes += 1
         around = insertions(np.array(order.variables))
         allowed = around[satisfied(around, precedes)]
         assert min(sets.cost(neighbour) for neighbour in allowed) > order.cost - 1e-5
     assert changes > 3
+
+
+def test_a_sweep_returns_the_variables_around_those_that_it_changed() -> None:
+    sets = parent_sets("bic", 8, 4)
+    for seed in range(20):
+        order = Ordering(sets, np.random.default_rng(seed).permutation(8).tolist(), [0] * 8)
+        alike = Ordering(sets, order.variables, [0] * 8)
+        changed: set[int] = set()
+        for variable in np.random.default_rng(seed).permutation([1, 4, 6]).tolist():
+            changed |= alike.reinsert(variable)
+        assert order.sweep({1, 4, 6}, np.random.default_rng(seed)) == alike.around(changed)
 
 
 def test_a_sweep_moves_no_other_variables() -> None:

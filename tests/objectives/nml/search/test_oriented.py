@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from law_ray.errors import InputError
 from law_ray.space.permutations import sample
 from objectives.nml.graphs.structure import dag_from_order
 from objectives.nml.scores.decomposable import SCORES
@@ -8,6 +9,17 @@ from objectives.nml.search.oriented import OrientedScore
 
 R = np.array([3, 2, 4, 2, 3, 2])
 CODES = np.random.default_rng(0).integers(0, R, size=(300, 6))
+
+
+def test_more_possible_parents_than_bits_are_refused() -> None:
+    codes = np.random.default_rng(2).integers(2, size=(10, 64))
+    edges = np.zeros((64, 64), dtype=bool)
+    edges[:63, 63] = True
+    with pytest.raises(InputError, match="63 possible parents"):
+        OrientedScore(SCORES["bic"](codes, np.full(64, 2)), edges)
+    edges[0, 63] = False
+    last = np.r_[np.arange(63), 63]
+    assert np.isfinite(OrientedScore(SCORES["bic"](codes, np.full(64, 2)), edges)(last[None])).all()
 
 
 @pytest.mark.parametrize("name", SCORES)
