@@ -66,24 +66,46 @@ class Ordering:
         return near
 
     def reinsert(self, variable: int) -> set[int]:
-        """Move one variable to its best position; return it and those with other parents then, or none.
+        """Move one variable to its best position; return it and those with other parents then, or none."""
+        now = self.variables.index(variable)
+        others = self.variables[:now] + self.variables[now + 1 :]
+        costs, own, beyond = self._everywhere(variable, others, now)
+        best = min(costs)
+        if costs[now] - best < LEAST_GAIN:
+            return set()
+        to = costs.index(best)
+        found = {others[k]: beyond[k] for k in range(min(to, now), max(to, now))} | {variable: own[to]}
+        changed = {each for each in found if found[each].family != self._found[each].family} | {variable}
+        self._found.update(found)
+        self.variables[:] = others
+        self.variables.insert(to, variable)
+        return changed
+
+    def _everywhere(self, variable: int, others: list[int], now: int) -> tuple[list[float], list[Found], list[Found]]:
+        """Find what one variable costs at every position among the others.
 
         When the variable passes another one, only the costs of these two change, and mostly neither does: then no
         search is made.
+
+        Args:
+            variable: It goes from the first position to the last, or to the last one that is allowed.
+            others: The ordering without it.
+            now: Its position.
+
+        Returns:
+            For each position k its cost, up to a constant (infinite where it is not allowed), and what is found for the
+            variable there; and what is found for others[k] once the variable is on the other side of it.
         """
-        now = self.variables.index(variable)
-        others = self.variables[:now] + self.variables[now + 1 :]
         search, before, bit = self._parent_sets.search, self._before[variable], 1 << variable
+        costs, own_found, beyond = [], [], []
         predecessors = 0
         passed = 0.0  # the change of cost of the others that the variable no longer precedes
         own = search(variable, 0)
-        costs, own_found, beyond = [], [], []  # of every position: the cost, up to a constant; what is found there
         for k, other in enumerate([*others, None]):
             costs.append(own.family.cost + passed if not before & ~predecessors else np.inf)
             own_found.append(own)
             if other is None or self._before[other] & bit:
                 break
-            # What is found for the other one on the other side of the variable.
             here = across = self._found[other]
             if k < now:
                 if here.deciding & bit:
@@ -96,13 +118,4 @@ class Ordering:
             predecessors |= 1 << other
             if own.deciding & 1 << other:
                 own = search(variable, predecessors)
-        best = min(costs)
-        if costs[now] - best < LEAST_GAIN:
-            return set()
-        to = costs.index(best)
-        found = {others[k]: beyond[k] for k in range(min(to, now), max(to, now))} | {variable: own_found[to]}
-        changed = {each for each in found if found[each].family != self._found[each].family} | {variable}
-        self._found.update(found)
-        self.variables[:] = others
-        self.variables.insert(to, variable)
-        return changed
+        return costs, own_found, beyond
