@@ -82,7 +82,13 @@ def cli(context: click.Context) -> None:
 
 @cli.command(cls=GroupedCommand)
 @click.argument("objective")
-@click.option("-o", "options", multiple=True, metavar="KEY=VALUE", help="An option of the objective; repeatable.")
+@click.option(
+    "-o",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the objective; repeatable. An unknown one lists all.",
+)
 @click.option("--n-items", type=int, metavar="N", help="Items to order, for a function of your own.")
 @click.option(
     "--start",
