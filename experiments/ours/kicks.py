@@ -5,7 +5,6 @@ finished data set is some rows of results/kicks.csv. `--seeds 0` only reports.
 """
 
 import time
-from typing import NamedTuple
 from unittest.mock import patch
 
 import click
@@ -14,6 +13,7 @@ import pandas as pd
 from experiments import RESULTS, markdown
 from experiments.machine import played_on
 from experiments.markdown import plus_minus
+from experiments.ours.edge_confidence import Run
 from experiments.statistics import standard_error
 from experiments.tasks import Row, complete
 from law_ray.utils.seeding import generator
@@ -41,17 +41,6 @@ VARIANTS = {"none": (0, 0.5), "moves": (greedy._PATIENCE, 0.0), "paths": (greedy
 VARIANTS["both"] = (greedy._PATIENCE, greedy._REVERSED)
 """By name the patience, and the share of kicks that reverse a path; "both" is what law_ray does."""
 COLUMNS = ("network", "n_rows", "seed", "kicks", "cost", "seconds")
-
-
-class Run(NamedTuple):
-    """A data set."""
-
-    network: str
-    n_rows: int
-    seed: int
-
-    def __str__(self) -> str:
-        return " ".join(map(str, self))
 
 
 @click.command()

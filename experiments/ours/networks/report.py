@@ -61,7 +61,7 @@ def report(rows: pd.DataFrame) -> str:
         f"The factor {GUIDE_FACTOR} on quotient NML's regret and the share of path reversals among the kicks of greedy "
         "searches were tuned on some of these networks. What is absent was not played.\n",
         "## In how many settings\n",
-        f"A setting is a network and a number of rows. Those count in which {OURS} learned most data sets, that is, "
+        f"A setting is a network and a number of rows. Those count in which {OURS} learned the most data sets, "
         f"{_data_sets(rows).max()}. A method is best or tied if no other method's mean is better by more than the "
         "standard error of their paired differences, by more than that of the totals themselves, and for held-out by "
         f"more than {SAME_HELD_OUT} nats, by which members of one equivalence class differ. {TRUTH} does not count; "
@@ -84,7 +84,7 @@ def report(rows: pd.DataFrame) -> str:
 
 
 def whole(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the settings in which OURS learned most data sets."""
+    """Return the rows of the settings in which OURS learned the most data sets."""
     learned = _data_sets(rows)
     return rows[(learned == learned.max()) & (learned > 0)]
 

@@ -86,7 +86,7 @@ def test_a_page_without_law_nml_shows_what_was_played() -> None:
     assert "| 200 | greedy-bic |" in report(pd.concat([part, rows_of({"greedy-bic": [1.0]}, n_rows=200)]))
 
 
-def test_settings_count_where_law_nml_learned_most_data_sets() -> None:
+def test_settings_count_where_law_nml_learned_the_most_data_sets() -> None:
     two = rows_of({"law-nml": [5.0, 6.0], "law-bic": [7.0]})
     rows = pd.concat([two, rows_of({"law-nml": [5.0]}, n_rows=200), rows_of({"law-bic": [1.0, 2.0]}, n_rows=500)])
     assert whole(rows).equals(two)
