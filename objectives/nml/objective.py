@@ -274,11 +274,10 @@ class NML(Answers):
         Raises:
             InputError: If the ordering contradicts a required edge, which the DAG would lack.
         """
-        permutation = validate(permutation, self.n_items)
         if self.knowledge.required.any():
             self._check_required(permutation)
         if self._undirected is None:
-            return self._parent_sets.dag(permutation)
+            return self._parent_sets.dag(validate(permutation, self.n_items))
         return dag_from_order(self._undirected, permutation)
 
     def _check_required(self, permutation: IntArray) -> None:
