@@ -17,7 +17,7 @@ def as_dict(result: Result, finished: Run, objective: BlackBox) -> dict[str, Any
     """Return all that a run found, ready for JSON.
 
     Times are in seconds, and rounds do not count the initial design. `best_value` is the first value of the best trial.
-    Of noisy values that is too good to be true: take the mean of its repeats, `reevaluated`.
+    If values are noisy, it is biased (the winner's curse): use the mean of its repeats, in `reevaluated`.
     """
     found = {
         "objective": finished.objective["name"],

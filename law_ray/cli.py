@@ -40,7 +40,7 @@ OLD_SPELLINGS = {
 WATCHED = 10
 """Seconds between two looks of `report --watch` at the journal."""
 RESTARTING = 3
-"""At so many looks in a row nothing may go on with the run (heuristic): a driver that died is started again."""
+"""Looks in a row that may find no process working on the run (heuristic): a driver that died is started again."""
 
 
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -205,7 +205,7 @@ def resume(
     "--import",
     "with_code",
     is_flag=True,
-    help="Run the code of the objective that the journal names, for what only it can tell; for runs of your own.",
+    help="Run the code of the objective that the journal names, to add what only it can tell; only if you trust it.",
 )
 def report(folder: Path, out: Path | None, watch: bool, png: bool, with_code: bool) -> None:
     """Write the page of the run in DIR: one HTML file with its answer, figures, model and time line."""
@@ -230,7 +230,7 @@ def report(folder: Path, out: Path | None, watch: bool, png: bool, with_code: bo
             time.sleep(WATCHED)
             alone = 0 if journal.is_held(folder) else alone + 1
             if alone > RESTARTING:
-                raise RunError(f"nothing goes on with the run: {journal.how_to_resume(folder)} continues it")
+                raise RunError(f"no process is working on the run: {journal.how_to_resume(folder)} continues it")
 
 
 def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:
@@ -248,7 +248,7 @@ def _figures(run: Run, black_box: BlackBox | None) -> Iterator[Path]:
 
 
 def _with_page(result: Result, black_box: BlackBox) -> dict[str, Any]:
-    """Return the answer, after the page of the run has been written."""
+    """Write the page of the run, and return the answer with the page's path."""
     from law_ray.runs.report import page
 
     finished = Run.load(result.out, black_box.prior_mean)

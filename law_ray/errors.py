@@ -6,7 +6,7 @@ class InputError(ValueError):
 
 
 class UsedUpError(InputError):
-    """No permutation is left that was not proposed."""
+    """Fewer permutations are left to propose than were asked for."""
 
 
 class Interrupted(KeyboardInterrupt):

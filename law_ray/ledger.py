@@ -26,14 +26,16 @@ class Ledger:
     def __iter__(self) -> Iterator[Trial]:
         return iter(self._trials)
 
-    def enter(self, round: int, permutation: IntArray, value: float | None = None) -> Trial:
+    def enter(
+        self, round: int, permutation: IntArray, value: float | None = None, standard_error: float = 0.0
+    ) -> Trial:
         """Enter a trial with the next id: pending, or added if it has a value already."""
         number = len(self._trials)
         if value is None:
             trial = Trial(number, round, permutation)
             self._pending_ids.add(number)
         else:
-            trial = Trial(number, round, permutation, "added", value)
+            trial = Trial(number, round, permutation, "added", value, standard_error)
         self._trials.append(trial)
         return trial
 

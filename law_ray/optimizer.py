@@ -21,7 +21,7 @@ from law_ray.space.constraints import MAX_ITEMS, Constraints
 from law_ray.space.exclusions import Exclusions, Key, draw_free
 from law_ray.space.naming import Item, by_name, named_constraints, named_orderings
 from law_ray.space.permutations import validate
-from law_ray.trial import ADDED, INITIAL, Trial, finite
+from law_ray.trial import ADDED, INITIAL, Trial, checked_error, finite
 from law_ray.typing import IntArray
 from law_ray.utils import algebra
 from law_ray.utils.seeding import generator
@@ -35,10 +35,11 @@ __all__ = ["INITIAL", "Optimizer", "Trial"]
 class Optimizer:
     """Batch Bayesian optimisation over the permutations of `n_items` items.
 
-    Until `n_init` points were asked for or added, and while no value is known, batches begin with the orderings of
-    `start`, and then are random. After that, `method` chooses them, in most cases with a Gaussian process that is
-    fitted again as values come in. The proposals depend only on `seed`, on the sizes of the batches, and on what was
-    told before each ask, in whatever order it was told. An optimizer can be pickled if `key` and `prior_mean` can.
+    The initial design lasts until `n_init` points have been asked for or added. It begins with the orderings of
+    `start`; its other points are random, as are later points while no value is known. After that, `method` chooses
+    them, in most cases with a Gaussian process that is refitted as values come in. The proposals depend only on `seed`,
+    on the sizes of the batches, and on what was told before each ask, in whatever order it was told. An optimizer can
+    be pickled if `key` and `prior_mean` can.
 
     Args:
         n_items: The number of items, from 2 to 10,000.
@@ -56,8 +57,8 @@ class Optimizer:
         before: Pairs (a, b), in addition to the constraints: item a must come before item b.
         fixed: {item: position}, in addition to the constraints.
         item_names: The (n_items,) names by which `before`, `fixed` and `start` may refer to items, besides numbers.
-        noisy: Whether the values are noisy. With a standard error told they are taken to be in any case; law-auto then
-            decides by the errors.
+        noisy: Whether the values are noisy. Once a positive standard error has been told, they are taken to be noisy in
+            any case. law-auto, however, treats values as exact if their standard errors are negligible.
         device: Where the models' matrices are: "cpu", "cuda" (torch, on a GPU), or "auto" (a GPU if torch finds one).
 
     Raises:
@@ -139,10 +140,13 @@ class Optimizer:
         a part of them that includes the best.
 
         Args:
-            batch_size: The number of points; exactly so many are returned.
+            batch_size: The number of points; exactly this many are returned.
             continue_round: Whether the points belong to the round of the last ask instead of a new one, as when a
                 worker becomes free. LAW then chooses further points of a batch, without the acquisition's maximum,
                 which is the first of each batch. The first points after the initial design begin a round in any case.
+
+        Returns:
+            The new pending trials, in the order in which they were chosen. Their ids continue those of `trials`.
 
         Raises:
             InputError: The batch size is not an integer of at least 1.
@@ -152,7 +156,7 @@ class Optimizer:
             raise InputError(f"the batch size is {batch_size!r}: give an integer of at least 1")
         left = math.factorial(self.n_items) - len(self._excluded)
         if batch_size > left:
-            raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left")
+            raise UsedUpError(f"the batch size is {batch_size}, but only {left} permutations are left: ask for fewer")
         # BLAS gets one thread: its results depend on their number, and waiting ones would slow the compiled loops.
         with _blas().limit(limits=1, user_api="blas"), algebra.on(algebra.device(self.device)):
             return self._ask(int(batch_size), self._round + (not continue_round))
@@ -270,19 +274,28 @@ class Optimizer:
         """
         self._ledger.end(self._ledger.pending_trial(trial_id).failed(reason, seconds))
 
-    def add(self, permutations: ArrayLike, values: ArrayLike) -> None:
-        """Enter (m, n_items) permutations whose (m,) values are already known. They count towards n_init.
+    def add(self, permutations: ArrayLike, values: ArrayLike, standard_errors: ArrayLike | None = None) -> None:
+        """Enter permutations whose values are already known. They count towards n_init.
+
+        Args:
+            permutations: (m, n_items).
+            values: (m,).
+            standard_errors: (m,) of the values; 0 or None for those that are exact or unknown.
 
         Raises:
-            InputError: A permutation or a value is invalid; then none is entered.
+            InputError: A permutation, a value or a standard error is invalid; then none is entered.
         """
         rows = self._validated(permutations)
         known = [finite(f"value {i}", value) for i, value in enumerate(_listed("values", values))]
         if len(known) != len(rows):
             raise InputError(f"{len(rows)} permutations were added with {len(known)} values: give one each")
+        given = [None] * len(rows) if standard_errors is None else _listed("standard_errors", standard_errors)
+        errors = [checked_error(f"standard error {i}", error) for i, error in enumerate(given)]
+        if len(errors) != len(rows):
+            raise InputError(f"{len(rows)} permutations were added with {len(errors)} standard errors: give one each")
         self._exclude(rows)
-        for permutation, value in zip(rows, known, strict=True):
-            self._ledger.enter(ADDED, permutation, value)
+        for permutation, value, error in zip(rows, known, errors, strict=True):
+            self._ledger.enter(ADDED, permutation, value, error)
 
     @property
     def best(self) -> Trial:

@@ -32,10 +32,13 @@ class Result:
     rounds: int
     """rounds after the initial design"""
     seconds_asking: float
+    """seconds spent on choosing batches"""
     seconds_evaluating: float
+    """seconds spent on waiting for evaluations (see `Run`), not the sum of their durations"""
     stop_reason: str
+    """why the run ended, in words"""
     files: tuple[Path, ...]
-    """that the objective wrote about the best ordering, into the run folder"""
+    """files about the best ordering that the objective wrote into the run folder"""
     reevaluated: Reevaluated | None = None
     """what is known of the best after repeated evaluations, where values are noisy"""
     backup_error: str = ""

@@ -1,9 +1,10 @@
 """The bounds of the paper as functions: eigenvalues of the position kernel, information gain, regret.
 
-Theorems have the numbers that LaTeX gives them. The theorems assume that the hyperparameters are known, and that the
-prior variance is 1. Here the prior variance is `signal_variance`: regrets are multiplied by its square root, and the
-noise is divided by it. Throughout, N = `n_items`, the search space X holds all N! permutations, rho = exp(-decay / N)
-and s = signal_variance / noise. Where the paper states more than it proves, or less, the docstring says so.
+Theorems are numbered as in the paper, with one counter for each section. The theorems assume that the hyperparameters
+are known, and that the prior variance is 1. Here the prior variance is `signal_variance`: regrets are multiplied by its
+square root, and the noise is divided by it. Throughout, N = `n_items`, the search space X holds all N! permutations,
+rho = exp(-decay / N) and s = signal_variance / noise. Where the paper states more than it proves, or less, the
+docstring says so.
 """
 
 import math

@@ -69,9 +69,7 @@ class Trial:
         Raises:
             InputError: The value is not finite, or the standard error is not finite or negative.
         """
-        error = finite("the standard error", 0.0 if standard_error is None else standard_error)
-        if error < 0:
-            raise InputError(f"the standard error of trial {self.id} is {error}: give at least 0")
+        error = checked_error(f"the standard error of trial {self.id}", standard_error)
         value = finite(f"the value of trial {self.id}", value)
         return dataclasses.replace(self, state="told", value=value, standard_error=error, seconds=seconds)
 
@@ -92,3 +90,15 @@ def finite(what: str, number: float) -> float:
     except OverflowError:  # an integer beyond the floats
         pass
     raise InputError(f"{what} is {number!r}: give a finite number")
+
+
+def checked_error(what: str, standard_error: float | None) -> float:
+    """Return a standard error as a float, 0 for None.
+
+    Raises:
+        InputError: It is negative or not a finite real number. The message names it as `what`.
+    """
+    error = finite(what, 0.0 if standard_error is None else standard_error)
+    if error < 0:
+        raise InputError(f"{what} is {error}: give at least 0")
+    return error

@@ -32,10 +32,10 @@ class LAWSearch(Searcher):
 
     Each trial's config holds the permutation as a list under the name `parameter`, beside the constants of the
     param_space. The initial design of `n_init` points is one batch. From then on `batch_size` points are chosen at
-    once, when all earlier trials have ended. With `max_concurrent_trials`, or a ConcurrencyLimiter, of more than
-    batch_size they are chosen as soon as so many may run, given the trials that are running; batch_size=1 then keeps
-    every slot busy. A trial that fails, or reports no finite value, is not proposed again. The search ends when no
-    permutation is left. Its state is in the attribute `optimizer`.
+    once, when all earlier trials have ended. If `max_concurrent_trials`, or a ConcurrencyLimiter, allows more than
+    batch_size trials, a batch is chosen as soon as batch_size more may run, given those that are running; batch_size=1
+    then keeps every slot busy. A trial that fails, or reports no finite value, is not proposed again. The search ends
+    when no permutation is left. Its state is in the attribute `optimizer`.
 
     Args:
         n_items: The number of items.
@@ -144,7 +144,7 @@ class LAWSearch(Searcher):
         elif state in (None, "failed") and not outcome.reason and result:
             permutation = result.get(f"config/{self._parameter}")
             if permutation is not None:
-                self.optimizer.add([permutation], [outcome.value])
+                self.optimizer.add([permutation], [outcome.value], [outcome.standard_error])
 
     def add_evaluated_point(
         self,
@@ -184,21 +184,22 @@ class LAWSearch(Searcher):
         for name, own in self._settings().items():
             if own != (saved := state["settings"].get(name, own)):  # an older version has not saved all of them
                 raise InputError(
-                    f"{name} is {own!r}, but {saved!r} in the search saved as {checkpoint_path}: give that"
+                    f"{name} is {own!r}, but {saved!r} in the search saved as {checkpoint_path}: give {saved!r}"
                 )
         old = self.optimizer
         self._trials = {}
         self.optimizer = Optimizer(
             old.n_items, old.method, old.seed, old.n_init, old.maximize, self._key, old.constraints, old.start
         )
-        ended = defaultdict(list)  # the numbers of the trials that are entered before so many trials are there
+        ended = defaultdict(list)  # by how many trials there were when their values were first used: their numbers
         for number, record in enumerate(state["trials"]):
             if record["state"] in ("told", "failed"):
                 ended[record.get("known_since", len(state["trials"]))].append(number)
         for number, record in enumerate(state["trials"]):
             self._enter_again(state["trials"], ended[number])
             if record["state"] == "added":
-                self.optimizer.add([record["permutation"]], [record["outcome"]["value"]])
+                known = Outcome(**record["outcome"])
+                self.optimizer.add([record["permutation"]], [known.value], [known.standard_error])
             else:
                 self.optimizer.replay([record["permutation"]], record["round"], state["model"])
         self._enter_again(state["trials"], ended[len(state["trials"])])

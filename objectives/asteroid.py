@@ -27,7 +27,8 @@ MAX_WAIT, MAX_FLIGHT, MIN_FLIGHT = 730.0, 730.0, 20.0
 GRID, ZOOMED, ZOOMS = (24, 36), 9, 5
 """Of the inner optimisation: waits x flights of the first grid, the side of the finer ones, and how many there are.
 
-Each finer grid is about the best point of the one before, of a quarter of the size: a hundredth of a day in the end.
+Each finer grid is centred on the best point of the one before, at a quarter of its spacing. The last spacings are 0.03
+days of waiting and 0.02 days of flight.
 """
 
 N_DRAWN = 60
@@ -172,7 +173,7 @@ def load(source: str, seed: int = 0) -> AsteroidRouting:
         seed: Of the orbits.
 
     Raises:
-        InputError: The number is not one of at least 2.
+        InputError: The number is not an integer from 2 to `simulated.MAX_SIZE`, or the seed is invalid.
     """
     n_asteroids = read_size("asteroid", source, "asteroids", 15)
     return AsteroidRouting(f"asteroid:{source}", drawn(n_asteroids, seeded(seed)))

@@ -133,7 +133,7 @@ class Line(Simulated):
         """Return when each job of orders (k, n) begins and leaves each station, on a line without chance.
 
         Times are the mean ones, stretched by the repairs. It is the recursion of the flow shop with buffers: a job
-        leaves a station once it is finished there and the job so many places before it has been taken from the buffer
+        leaves a station once it is finished there and the job `buffer` places before it has been taken from the buffer
         behind. Cost: n m operations on arrays (k,).
 
         Returns:

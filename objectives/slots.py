@@ -164,7 +164,7 @@ class Slots(Simulated):
         return permutation
 
     def assigned(self) -> IntArray:
-        """Return what swaps make of the slotting by turnover, each the best one, as a quadratic assignment.
+        """Return the slotting by turnover, improved by the best swap until none lowers `prior_mean`.
 
         Cost: O(n^3) for each swap that is made.
         """

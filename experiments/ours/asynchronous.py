@@ -2,8 +2,8 @@
 
 `python -m experiments.ours.asynchronous` plays the runs that are missing, one per CPU, and writes
 results/asynchronous.md. A finished run is a row of results/asynchronous.csv. `--runs 0` only reports on the rows that
-exist. With `--threads` each run chooses on so many threads, and runs are played one after the other: then the machine
-must be idle.
+exist. With `--threads` each run chooses with this many threads, and runs are played one after the other: then the
+machine must be idle.
 
 The runs are real: `ActiveRun` chooses points and keeps its journal as it does on Ray. The cluster is simulated: a clock
 that the evaluations' times move forward, and the seconds that the choices take.
@@ -107,7 +107,7 @@ class Cluster:
         return ended
 
     def wait(self, longest: float = math.inf) -> list[Trial]:
-        """Let time pass until a trial ends, but no more than so many seconds; return it, or none if none ended."""
+        """Let time pass until a trial ends, but at most this many seconds; return it, or none if none ended."""
         return self.advance(min(max(0.0, self._running[0][0] - self.now), longest)) if self._running else []
 
     def ages(self) -> dict[int, float]:

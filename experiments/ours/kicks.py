@@ -36,7 +36,7 @@ TABLES = (
 FIRST_SEED = 100
 """Of the data sets, so that they are none of `experiments.ours.networks`."""
 DATA_SETS = {"andes": 2}
-"""At most so many of a network, since a search takes minutes."""
+"""At most this many of a network, since a search takes minutes."""
 VARIANTS = {
     "none": (0, greedy._REVERSED),
     "moves": (greedy._PATIENCE, 0.0),

@@ -111,7 +111,7 @@ def bare(points: int, seconds: float) -> float:
 
 
 def efficiency(slots: int, points: int, seconds: float) -> dict[str, Any]:
-    """Return the row of a cluster of this many slots, for rounds of so many points."""
+    """Return the row of a cluster of this many slots, for rounds of this many points."""
     with tempfile.TemporaryDirectory() as folder, ray_of(slots):
         law_ray.minimize(
             Sleeper(seconds),

@@ -75,7 +75,7 @@ def destination(move_type, i, j, k):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True)
 def source(move_type, i, j, k):  # type: ignore[no-untyped-def]
-    """Return the position that the item had before the move that is at position k, of any k, after it."""
+    """Return the position before the move of the item that is at position k after it, for any k."""
     if k < i or k > j:
         return k
     if move_type == FORWARD:

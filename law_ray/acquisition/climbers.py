@@ -26,17 +26,17 @@ from law_ray.typing import FloatArray, Int32Array, IntArray
 N_PROMISING = 16
 """Moves of a climber that are evaluated exactly at each step (heuristic)."""
 MAX_BARREN = 20_000
-"""A climb ends after so many moves without a gain, which are all moves of 100 items (heuristic).
+"""A climb ends after this many moves without a gain: about all the moves that 100 items have (heuristic).
 
 At 200 items, with 80,000 moves, most steps of a climb made sure that nothing was left to gain.
 """
 MANY_MOVES = 7_000
-"""Climbs with more moves than so many are cut short (heuristic): of more than 60 items, by all moves together.
+"""Climbs with more moves to choose from than this are cut short (heuristic): with all types of moves, from 61 items on.
 
 Of 100 items and 960 values, twelve climbs for the first point made 860 steps in 8 s, and had gained 99 % after 1 s.
 """
 HALVING = 64
-"""After so many steps the worse half of the climbs that are cut short end, and so on until one is left (heuristic)."""
+"""If climbs are cut short, the worse half of them ends every HALVING steps, until one is left (heuristic)."""
 LEAST_GAIN = 1e-9
 """Smaller gains may be rounding errors, with which a climb could walk on a plateau forever (heuristic)."""
 

@@ -101,7 +101,7 @@ def ucb(mean: FloatArray, variance: FloatArray, beta: float) -> FloatArray:
 
 
 def ucb_beta(n_items: int, round: int, batch_size: int, delta: float = DELTA) -> float:
-    """Return GP-UCB's beta_t = 2 log(n_items! pi^2 ((t - 1) B + 1)^2 / (6 delta)) (paper, Theorem 1).
+    """Return GP-UCB's beta_t = 2 log(n_items! pi^2 ((t - 1) B + 1)^2 / (6 delta)) (paper, Theorem 3.6).
 
     With probability 1 - delta, the bounds mu(x) -+ sqrt(beta_t) sigma(x) hold at all x in all rounds. Each point of the
     earlier batches counts as a round of its own.
@@ -125,7 +125,7 @@ def gauss_legendre() -> tuple[FloatArray, FloatArray]:
 def sigmoid_weight(acquisition: FloatArray) -> FloatArray:
     """Return LAW-EST's weight w(a) = 0.01 + 0.99 / (1 + exp(-0.2 a)) (paper, Section 4).
 
-    It is positive, increasing and bounded, as Definition 1 of the paper requires.
+    It is positive, increasing and bounded, as Definition 3.1 of the paper requires.
     """
     return 0.01 + 0.99 * expit(0.2 * acquisition)
 
@@ -133,7 +133,7 @@ def sigmoid_weight(acquisition: FloatArray) -> FloatArray:
 def ei_weight(log_improvement: FloatArray) -> FloatArray:
     """Return LAW-EI's weight w(a) = 0.01 + a of a = EI, given log EI (paper, Section 4).
 
-    It is not bounded above. So it is not a weight function in the sense of Definition 1, and the regret bound does not
-    apply to it.
+    It is not bounded above. So it is not a weight function in the sense of Definition 3.1, and the regret bound does
+    not apply to it.
     """
     return 0.01 + np.exp(log_improvement)

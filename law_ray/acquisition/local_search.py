@@ -59,8 +59,8 @@ def climb(
     """Climb from `starts` and return the distinct ends and their values, the largest value first.
 
     A climb visits only allowed permutations, and never steps onto an excluded one. A climb that starts on an excluded
-    permutation first moves to a free neighbour, even downhill. Where none of the moves that it tries leads to one, it
-    ends there with value -inf, but for the best end with `certify`.
+    permutation first moves to a free neighbour, even downhill. If none of the moves that it tries leads to one,
+    it ends there with value -inf; with `certify`, the best climb tries all of its moves first.
     Cost of a step of m climbers: O(m n n_items^2) to rank their moves, with the weighted precedence kernel
     O(m n n_items^3), and O(m N_PROMISING n^2) to evaluate the promising ones.
 

@@ -26,7 +26,7 @@ All are tried for the position kernel, whose swaps are cheap, and for the weight
 cost as much as some.
 """
 SHARE_AT_ONCE = 80
-"""With more than 100 items, a climber tries one in so many of all moves at a step (heuristic).
+"""With more than 100 items, a climber tries one in this many of all moves at a step (heuristic).
 
 With 256 of the 80,000 moves of 200 items, a climb spent most of its time between the compiled loops.
 """

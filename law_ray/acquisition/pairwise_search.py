@@ -43,7 +43,7 @@ def maximise(
         starts: Allowed permutations (n_items,) where climbs start, in threads; they may be excluded.
         excluded: The permutations that may not be returned.
         constraints: The constraints on the orderings.
-        max_steps: After so many steps a climb ends.
+        max_steps: After this many steps a climb ends.
     """
     best, found = -np.inf, None
     climbs = parallel.each(lambda start: _climb(ensemble, value, start, excluded, constraints, max_steps), starts)

@@ -177,7 +177,10 @@ def _find_windows(earliest, latest, q, precedes, fixed_at):  # type: ignore[no-u
 
 @njit
 def _best_swap(changes, q, earliest, latest, returns, step, wanted):  # type: ignore[no-untyped-def]
-    """Return the swap of the least change, or (-1, -1) if none is allowed; what is tabu is allowed below `wanted`."""
+    """Return the swap of the least change, or (-1, -1) if none is allowed.
+
+    A tabu swap is allowed if its change is below `wanted` (the aspiration criterion).
+    """
     least, found = np.inf, (-1, -1)
     for a in range(len(q)):
         for b in range(a):

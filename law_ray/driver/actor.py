@@ -43,8 +43,8 @@ MAX_CONCURRENCY = 32
 ANSWER_WITHIN = 5.0
 """Seconds after which a driver with a name tells a client that the run goes on (heuristic)."""
 BUSY_AFTER = 10
-"""Seconds without an evaluation that begins after which the cluster is called busy: a worker's start takes a few
-(heuristic)."""
+"""Seconds for which submitted evaluations wait, none of them begun, before the cluster counts as busy (heuristic:
+starting a worker takes a few seconds)."""
 MAX_RESTARTS = 5
 """Restarts of a driver whose process dies; a sixth death is no accident (heuristic)."""
 
@@ -113,7 +113,7 @@ class Driver:
             self._evaluations.started(task_id, place)
 
     def damaged(self, task_id: TaskId, damage: str, leaked: bool) -> None:
-        """Take note that a task's process is of no use, why, and whether that is for the memory that it holds."""
+        """Take note that a task's process is no longer usable, why, and whether because it holds too much memory."""
         if self._evaluations is not None:
             self._evaluations.damaged(task_id, damage, leaked)
 

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 Objective = Callable[..., Any] | str | BlackBox
 
 MANY_ITEMS = 200
-"""Beyond so many items, fitting a model and searching it take minutes (`docs/explanation/limits.md`)."""
+"""Beyond this many items, fitting a model and searching it take minutes (`docs/explanation/limits.md`)."""
 HANDOVER = 5.0
 """Seconds that a resume waits for a process that was killed to let go of the run folder (heuristic)."""
 
@@ -67,11 +67,12 @@ def minimize(
             the objective suggests (`starts`). An array of orderings: these, and then as "auto".
             "none": random orderings alone.
         out: The run folder, by default a new one in law-ray-runs. Every result is in its journal at once.
-        address: Of a Ray cluster to join. That which `ray.init` has joined comes first. By default a new one here.
+        address: The address of a Ray cluster to join. A cluster that this process has joined with `ray.init` takes
+            precedence. By default a new cluster is started on this machine.
         progress: Whether to show a progress line on stderr.
         callbacks: Functions that are called in this process with each `Trial` that was told or has failed, in the
-            order of the journal. Re-evaluations are none. One that raises ends the run, which can be resumed, and
-            its error is raised here.
+            order of the journal, but not with re-evaluations. A callback that raises ends the run, which can be
+            resumed, and its error is raised here.
         **settings: The options below. Items in `before` and `fixed` may be given by name where the objective has names.
 
     Returns:
@@ -79,7 +80,8 @@ def minimize(
 
     Raises:
         InputError: A bad argument.
-        RunError: The run itself failed.
+        RunError: The run itself failed, or no evaluation succeeded.
+        KeyboardInterrupt: The run was interrupted (Ctrl-C, SIGTERM). The message says how to continue it.
 
     Example:
         >>> result = minimize(lambda p: float(p[0]), 6, evals=30)  # doctest: +SKIP
@@ -212,7 +214,7 @@ def resume(
 ) -> Result:
     """Continue the run in a folder where its journal ends.
 
-    Trials that were asked for and not told are evaluated under their ids and seeds.
+    Trials that were still pending are evaluated under the same ids, and with the same random numbers.
 
     Args:
         out: The run folder.
@@ -223,7 +225,7 @@ def resume(
             `law_ray.runs.backup.fetch` brings a run back from there.
         address: As for `minimize`.
         progress: As for `minimize`.
-        callbacks: As for `minimize`; trials that ended before are not among theirs.
+        callbacks: As for `minimize`; they are not called with trials that ended before this resume.
 
     Returns:
         What the run found.
@@ -292,7 +294,7 @@ def _follow(
 
 
 def _interrupted(folder: Path, address: str | None) -> Interrupted:
-    """Return what says to the user who interrupted how the run goes on."""
+    """Return the error that tells a user who interrupted a run how to continue it."""
     if not (folder / journal.NAME).exists():
         return Interrupted(f"interrupted before the run began: nothing is in {folder}")
     remedy = journal.how_to_resume(folder, address)

@@ -30,7 +30,7 @@ class Callbacks:
         functions: Each is called with each trial.
 
     Raises:
-        InputError: Something else than functions.
+        InputError: `functions` is not a list of functions.
     """
 
     def __init__(self, folder: Path, functions: Sequence[Callback]) -> None:

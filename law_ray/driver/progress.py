@@ -69,11 +69,11 @@ def status_of(run: ActiveRun, doing: str, elapsed: float, slots: int) -> Status:
 def time_left(run: ActiveRun, slots: int) -> Left | None:
     """Return about how long the run will go on, by the seconds of its evaluations and of its last choices.
 
-    What is pending takes as long as was expected of it (`law_ray.runs.durations`). Of the rest, a slot takes the mean,
-    and a round as long as its longest evaluation is expected to take.
+    Pending trials are taken to last as long as predicted (`law_ray.runs.durations`), and later ones as long as the
+    mean; in rounds, the last wave of each lasts as long as its longest evaluation is expected to.
 
-    None before MIN_ENDED evaluations have ended, or where choosing is likely to take the most of it. The stop rules by
-    value are not foreseen.
+    None before MIN_ENDED evaluations have ended, and before a batch was chosen if less than MIN_BOUND seconds seem to
+    be left. The stop rules by value are not foreseen.
     """
     seconds = [trial.seconds for trial in run.ended if math.isfinite(trial.seconds)]
     if len(seconds) < MIN_ENDED:

@@ -60,9 +60,9 @@ class Attempt:
     begun: float = math.inf
     """monotonic time at which it began, in seconds; infinite while its timeout does not count"""
     damage: str = ""
-    """why its process is of no use, if it said so before it ended"""
+    """why its process is no longer usable, if it said so before it ended"""
     leaked: bool = False
-    """whether that is for the memory that it holds"""
+    """whether that is because it holds too much memory"""
 
     @property
     def worker(self) -> str:
@@ -101,7 +101,7 @@ class Evaluations:
             attempt.place, attempt.begun = place, time.monotonic()
 
     def damaged(self, task_id: TaskId, damage: str, leaked: bool = False) -> None:
-        """Note why the process of a task is of no use, which then ends: earlier evaluations have damaged it."""
+        """Note why the process of a task is no longer usable and ends: earlier evaluations have damaged it."""
         if attempt := self._by_id.get(task_id):
             attempt.damage, attempt.leaked = damage, leaked
 

@@ -131,7 +131,7 @@ def _memory() -> int:
 def _memory_left() -> float:
     """Return the share of this node's memory that can be used before Ray ends processes, by Ray's own figures.
 
-    They regard the limits of a container. Where this version of Ray does not have them, nothing is said to be short.
+    They respect the limits of a container. Where this version of Ray does not have them, nothing is said to be short.
     """
     try:
         from ray._common.utils import get_system_memory

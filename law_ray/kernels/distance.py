@@ -101,7 +101,7 @@ def positions_of(permutations: IntArray) -> Int32Array:
 
 
 def largest_position_distance(n_items: int) -> int:
-    """Return D_max = (N^2 - (N mod 2)) / 2, the distance of an ordering to its reverse (paper, Theorem 2)."""
+    """Return D_max = (N^2 - (N mod 2)) / 2, the distance of an ordering to its reverse (paper, Theorem 3.12)."""
     return (n_items * n_items - n_items % 2) // 2
 
 

@@ -11,7 +11,7 @@ from law_ray.typing import FloatArray, Int32Array, IntArray
 from law_ray.utils.compiled import compiled
 
 TOGETHER = 8
-"""Tours whose images are written at once: so many numbers fill a line of the cache."""
+"""Tours whose images are written at once: this many numbers fill a line of the cache."""
 
 
 @compiled(parallel=lambda q, P: len(q) * P.size, fastmath=True)

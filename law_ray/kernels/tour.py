@@ -23,7 +23,7 @@ from law_ray.kernels import loops
 from law_ray.typing import FloatArray, Int32Array, IntArray
 
 ROOM = 64
-"""Points that can be added to others without copying their images, of which 40,000 numbers each have 200 items."""
+"""Points that can be added without copying the images of the others; with 200 items, an image has 40,000 numbers."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def local_search(
 ) -> IntArray:
     """Choose a batch by stochastic local search: random neighbours of the incumbent.
 
-    The incumbent is the last evaluated point that was not worse than all before it. So the search accepts equal values
+    The incumbent is the latest point whose value equals the best so far. So the search accepts equal values
     and crosses plateaus. A move swaps two items, inserts one at another position, or reverses a segment. Each move that
     leads to a free and allowed permutation is equally likely.
 
@@ -115,7 +115,7 @@ class _Around:
 
 
 def completed(batch: IntArray, context: BatchContext, batch_size: int) -> IntArray:
-    """Return a batch (batch_size, n_items): the free permutations `batch`, at most so many, then random ones."""
+    """Return a batch (batch_size, n_items): at most so many of the free permutations `batch`, then random ones."""
     if len(batch) == batch_size:
         return batch
     excluded = context.excluded.copy()

@@ -23,8 +23,8 @@ class BatchContext:
     X: IntArray
     """(n, n_items) evaluated permutations; n >= 1
 
-    In the order of the batches for which their values were known first, and within these as they were proposed. So the
-    values that are new are the last ones, also where evaluations overtake each other.
+    Ordered by the first ask at which the value was known, and then by trial id. So new values always come last, even
+    if evaluations finish out of order.
     """
     y: FloatArray
     """(n,) their raw values, minimised"""

@@ -12,7 +12,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import algebra
 
 MAX_POINTS, MAX_POINTS_OF_GPU = 1_500, 5_000
-"""The process gets at most so many values: half of them the best ones, half a part of the others.
+"""The process gets at most this many values: half of them the best ones, the others a part of the rest.
 
 Heuristic. With 20,000 on a GPU a choice took 29 to 39 seconds instead of 4 to 16 (experiments/ours/speed).
 """
@@ -37,7 +37,7 @@ def fitted(
         standard_errors: (n,) of the values, 0 where unknown.
         rng: Drives the fit.
         previous: The last fit.
-        proxy: Predicts the values; the model learns what it leaves.
+        proxy: Predicts the values; the model learns the residuals.
         device: Where the matrices are, as for `Optimizer`.
     """
     rows = part(y, MAX_POINTS if algebra.device(device) is algebra.CPU else MAX_POINTS_OF_GPU)

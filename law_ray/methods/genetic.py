@@ -66,7 +66,7 @@ def mating(compare: Callable[..., Any], crossover: Any, context: BatchContext, a
         compare: Decides the tournaments.
         crossover: pymoo's crossover of two parents.
         context: What says which offspring are free and allowed.
-        attempts: The mating is repeated until it has as many offspring as asked for, at most so many times.
+        attempts: The mating is repeated until it has as many offspring as asked for, at most this many times.
     """
     from pymoo.core.mating import Mating
     from pymoo.operators.mutation.inversion import InversionMutation

@@ -13,9 +13,15 @@ N_SEARCHED = 8
 N_RANDOM = 100
 """Random permutations that show how large the covariance of unrelated ones is (heuristic)."""
 EQUAL = 0.01
-"""Chosen on sachs without keys, where orderings of the same network scatter by a hundredth of the deviation."""
+"""Values within this many standard deviations (of all values) of the best count as equally good.
+
+Chosen on sachs without keys, where orderings of the same network scatter by a hundredth of the deviation.
+"""
 N_EQUAL = 10
-"""With more values as good as the best it lies on a plateau. Chosen on weighted tardiness, reC19, hel2 and esc32a."""
+"""The best point lies on a plateau if more values than this are equally good.
+
+Chosen on weighted tardiness, reC19, hel2 and esc32a.
+"""
 
 
 def incumbent(context: BatchContext) -> int:

@@ -77,7 +77,7 @@ def chooses(model: PairwiseHyperparameters, n_items: int) -> bool:
 def planned(context: BatchContext, batch_size: int) -> list[PairwisePurpose]:
     """Return the purposes of the points that the pairwise model is to choose: none, some or all of a batch.
 
-    None with few values, or with a prior mean, which the draws do not know.
+    It chooses no point while there are few values, or with a prior mean, which its draws ignore.
     """
     hyperparameters = context.posterior.hyperparameters
     if not isinstance(hyperparameters, PairwiseHyperparameters) or hyperparameters.ensemble is None:
@@ -166,7 +166,7 @@ def _with_template(draws: Ensemble, template: Template | None) -> IntArray:
 def _likely_minimum(
     context: BatchContext, draws: Ensemble, alike: IntArray, sizes: IntArray, excluded: Exclusions
 ) -> tuple[IntArray | None, IntArray]:
-    """Return the minimum of the mean of as few draws, which share F or D, as make it expected to improve.
+    """Return the minimum of the mean of the fewest draws for which an improvement is expected there.
 
     Where little is known, draws differ in many directions, and all their minima are bad: on sko42 they had values above
     17,700 given 300 values, of which the best was 16,988, and the minima of means of five had 17,060. So of 1, 2, 4 ...

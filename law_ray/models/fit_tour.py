@@ -32,11 +32,12 @@ TOGETHER = 32
 WARM_STEPS, FRESH_STEPS = 15, 60
 """Steps of L-BFGS from the previous fit, and from a fresh start (heuristic)."""
 FRESH_WORK = 1e8
-"""A fresh start is made beside the previous fit up to so many points times items cubed (heuristic): 500 of 58 items."""
+"""A fresh start is tried as well as the previous fit while n n_items^3 is at most this (heuristic): up to 58 items with
+500 points."""
 MAX_WORK, LEAST_STEPS = 3e10, 5
-"""Steps from the previous fit are no more than so much of the same allows, and at least so many (heuristic).
+"""Steps from the previous fit: at most MAX_WORK / (n n_items^3), but at least LEAST_STEPS (heuristic).
 
-From a fresh start they are twice as many. Steps of 200 items and 500 points take half a second each on one core.
+A fresh start may take twice as many. Steps of 200 items and 500 points take half a second each on one core.
 """
 
 

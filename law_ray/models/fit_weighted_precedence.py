@@ -18,25 +18,25 @@ from law_ray.models.standardize import Standardization
 from law_ray.typing import FloatArray, IntArray
 
 UNIT_DEVIATION = 1.5
-"""The prior standard deviation of log u (heuristic: 1 and 3 predicted as well)."""
+"""The prior standard deviation of log u (heuristic: 1 and 3 predicted equally well)."""
 SHARE_DEVIATION, ITEM_DEVIATION, PAIR_DEVIATION = 1.0, 0.7, 1.5
 """The prior standard deviations of the logarithms of the items' shares and weights, and of the pairs' factors.
 
 After 60, 120 and 250 values of four random networks, hailfinder, a linear ordering, weighted tardiness and a flow shop,
-0.5 and 2 for the first, and 0.4 to 1 with 1 to 2 for the others, predicted as well or worse on average.
+0.5 and 2 for the first, and 0.4 to 1 with 1 to 2 for the others, predicted equally well or worse on average.
 """
 TOTAL = 1.0
 """The sum of an item's weights to all others where a fit starts, and at the median of the prior (heuristic: 5 predicted
-as well)."""
+equally well)."""
 MOST_TOTAL = 200.0
 """With a larger sum an item's part is unrelated except in orderings that are near each other; it keeps products of
 exp(D_a) finite (heuristic)."""
 START = np.log([1.0, 0.001])
 """The logarithms of v and the noise where a fresh fit starts (heuristic)."""
 WARM_STEPS, FRESH_STEPS = 20, 40
-"""Steps of L-BFGS from the previous fit, and from a fresh start (heuristic: 30 and 100 predicted as well)."""
+"""Steps of L-BFGS from the previous fit, and from a fresh start (heuristic: 30 and 100 predicted equally well)."""
 MAX_WORK, LEAST_STEPS = 6e10, 4
-"""Steps are no more than so many floating-point operations allow, some 2 s, and at least so many (heuristic)."""
+"""Steps: as many as MAX_WORK floating-point operations allow (about 2 s), but at least LEAST_STEPS (heuristic)."""
 
 
 class WeightedPrecedenceEvidence:

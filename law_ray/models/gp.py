@@ -31,8 +31,8 @@ The notation of the whole library (paper symbol, name, shape and meaning):
 | m-hat         | `optimum_estimate`           | EST's estimate of the minimum                                       |
 | REG_NML       | `regret`                     | nats                                                                |
 
-Everything in this module is in units of the standardized values (zero mean, unit variance), with three exceptions. Raw
-are `y`, `standard_errors`, and what the `PriorMean` returns.
+Everything in this module is in units of the standardized values (zero mean, unit variance), with three exceptions that
+are in raw units: `y`, `standard_errors`, and what the `PriorMean` returns.
 """
 
 import copy
@@ -52,7 +52,7 @@ from law_ray.utils import algebra
 class GaussianProcess:
     """The posterior of f given y = f(X) + noise, where f ~ GP(mean, K).
 
-    K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 2), where S is diagonal and holds
+    K_t(x, x') = K(x, x') - K(x, X) (K(X, X) + S)^-1 K(X, x') (paper, Definition 3.2), where S is diagonal and holds
     `noise` plus, for values with a standard error, its square. With a prior mean, the process models the difference
     between f and the prior mean, and predictions add the prior mean again.
 

@@ -6,7 +6,7 @@ from law_ray.typing import FloatArray, IntArray
 
 
 def part(y: FloatArray, size: int) -> IntArray:
-    """Return which values to give to a model: all, or `size` of them, half the best ones and half of the others.
+    """Return which values to give to a model: all, or `size` of them: the size // 2 best, and some of the others.
 
     The others are a random part that changes little as values come in.
 

@@ -28,11 +28,11 @@ MEMORY = 0.7
 MEMORY_OF = 10
 """Values after which the earlier errors of the weighted precedence kernel have that weight (see LEAST_ADVANTAGE)."""
 LEAST_ITEMS, MOST_ITEMS = 11, 100
-"""The weighted precedence kernel is fitted from so many items on, and up to so many.
+"""The weighted precedence kernel is fitted for at least, and for at most, this many items.
 
-Of more there are too many pairs for some hundred values (heuristic). In ten runs on car5, a flow shop of 10 jobs, an
-earlier form of this kernel made law-auto end at 7761.8 +- 15.5, at 7727.0 +- 3.9 without it; in five on the 11
-variables of sachs as low.
+More items have too many pairs for some hundred values (heuristic). On car5, a flow shop of 10 jobs, law-auto ended at
+7761.8 +- 15.5 with an earlier form of this kernel and at 7727.0 +- 3.9 without it (ten runs). On the 11 variables of
+sachs, it ended equally low with and without it (five runs).
 """
 LEAST_OF_ORDER = 0.5
 """It is fitted where the values seem to depend on the order of items, not on neighbours.
@@ -41,7 +41,7 @@ That is where it is used already, or the position and precedence components have
 variance (heuristic).
 """
 LEAST_ADVANTAGE = 0.7
-"""It is used where its mean square prediction error is smaller than so many times those of the other two.
+"""It is used where its mean square prediction error is smaller than this many times those of the other two.
 
 In runs on six random networks of 32 variables these ended 0 nats above the best order known with 0.7 and MEMORY_OF, and
 37 +- 21 nats above it with 0.5 and a memory of asks.
@@ -230,7 +230,8 @@ def _share_of_order(additive: AdditiveHyperparameters) -> float:
 def is_due(y: FloatArray, rows: IntArray, previous: SelectionHyperparameters | None) -> bool:
     """Say whether values y (n,), of which the process gets some `rows`, differ enough from those fitted last.
 
-    They do if they are no more than at the last call: then they are a part of the values, and others than before.
+    They also do if there are no more of them than at the last call: the caller then passes a part of all values, which
+    is not the part that it passed before.
     """
     if previous is None:
         return True

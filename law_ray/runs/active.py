@@ -45,7 +45,7 @@ MAX_IDLE = 0.03
 (heuristic)."""
 
 RECENT_CHOICES = 10
-"""The longest of so many choices says how long the next ones may take when points are chosen ahead (heuristic).
+"""The longest of this many choices says how long the next ones may take when points are chosen ahead (heuristic).
 
 Some take ten times as long as others, since the model is fitted anew now and then. On a simulated cluster of 128 slots
 whose evaluations take 60 seconds, with choices that take 0.3 to 6 seconds and 0.05 more for each point, slots were idle
@@ -195,7 +195,7 @@ class ActiveRun(Run):
         As many trials are pending as there are slots, and some more that are chosen ahead. With a batch size, that many
         are pending, and no more. The initial design is asked for at once.
 
-        As many trials in turn as there are slots make a round, whether or not those of the round before have ended. LAW
+        As many consecutive trials as there are slots form a round, even if the round before has not ended. LAW
         chooses the first point of a round as the acquisition's maximum, and the others as further points of that batch.
 
         Args:
@@ -228,8 +228,8 @@ class ActiveRun(Run):
         """Return how many points to choose ahead: as many as trials end during this choice and the next one.
 
         They wait until slots become free, so that no slot waits for a choice. Each choice is taken to last as long as
-        the longest of the last ones. None if choosing takes so little time that slots hardly wait, because a point
-        chosen later knows more values.
+        the longest of the last ones. The number is 0 if choosing is so quick that slots hardly wait, because a point
+        chosen later is based on more values.
         """
         timed = [trial for trial in self.ended if math.isfinite(trial.seconds)][-MAX_VALUES:]
         if self.settings.batch_size or not timed or not self.seconds_of_asks:

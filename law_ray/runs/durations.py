@@ -22,14 +22,14 @@ LEAST_SECONDS = 1.0
 LEAST_SPREAD = 0.1
 """The same where the standard deviation of the logarithms is less: all take as long, within 10 % (heuristic)."""
 GROWTH = 1.25
-"""The model is fitted again when there are so many times the evaluations (heuristic)."""
+"""The model is fitted again when there are this many times the evaluations (heuristic)."""
 
 
 def number_ending(within: float, ages: FloatArray, expected: FloatArray, ratios: FloatArray) -> float:
-    """Return how many of m running evaluations will end within so many seconds, on average; O(m k).
+    """Return the expected number of m running evaluations that end `within` some seconds from now; O(m k).
 
-    An evaluation takes its expected seconds times one of the ratios. All are as likely, but for those that it has
-    outlived. One that has outlived all ends now.
+    An evaluation takes its expected seconds times one of the ratios. All ratios are equally likely, except those that
+    it has already outlived. An evaluation that has outlived all of them is taken to end now.
 
     Args:
         within: Seconds from now.

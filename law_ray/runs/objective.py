@@ -240,7 +240,7 @@ class BlackBox:
 
     @contextmanager
     def _failing_alone(self, name: str, *raised: type[Exception]) -> Iterator[None]:
-        """Let errors of a method that only adds to the answer be warnings, but for these: the run is done by then."""
+        """Turn errors of a method that only adds to the answer into warnings, except `raised`: the run is over."""
         try:
             yield
         except raised:

@@ -43,19 +43,31 @@ class Plots:
         return convergence.figure(self._view())
 
     def plot_precedence(self) -> "go.Figure":
-        """Draw how often each item comes before each other one, in the best and in all evaluations."""
+        """Draw how often each item comes before each other one, in the best and in all evaluations.
+
+        Raises:
+            InputError: No evaluation has a value yet.
+        """
         from law_ray.runs.report.sections import settled
 
         return settled.precedence_figure(self._view())
 
     def plot_neighbours(self) -> "go.Figure":
-        """Draw how often two items are neighbours on the closed tour, in the best and in all evaluations."""
+        """Draw how often two items are neighbours on the closed tour, in the best and in all evaluations.
+
+        Raises:
+            InputError: No evaluation has a value yet.
+        """
         from law_ray.runs.report.sections import settled
 
         return settled.neighbour_figure(self._view())
 
     def plot_positions(self) -> "go.Figure":
-        """Draw how often each item has each position, in the best and in all evaluations."""
+        """Draw how often each item has each position, in the best and in all evaluations.
+
+        Raises:
+            InputError: No evaluation has a value yet.
+        """
         from law_ray.runs.report.sections import settled
 
         return settled.position_figure(self._view())

@@ -230,7 +230,7 @@ class Run(Plots):
         """Return the settings with `evals`, if given, as the budget.
 
         Raises:
-            InputError: The run was given more, or it is no integer.
+            InputError: `evals` is below the present budget of the run, or is not an integer.
         """
         given = self.settings.evals
         if isinstance(evals, Integral) and evals < given:
@@ -289,7 +289,7 @@ def _check_header(first: RunRecord) -> None:
 
 @contextmanager
 def _naming(folder: Path, line: int) -> Iterator[None]:
-    """Let what a line of the journal raises be an InputError that names the line.
+    """Turn any error that a line of the journal causes into an InputError that names the line.
 
     A journal has checksums, but it may be older than these, or from somebody else.
     """

@@ -129,11 +129,11 @@ class Settings:
         None, HOW_LONG, "Stop after this many seconds; what still runs is left to a resume.", _or_none(_positive)
     )
     target: float | None = option(None, HOW_LONG, "Stop at a value at least this good.", _or_none(_finite))
-    patience: int | None = option(None, HOW_LONG, "Stop after so many rounds without a better value.", _or_none(_count))
+    patience: int | None = option(None, HOW_LONG, "Stop after N rounds without a better value.", _or_none(_count))
     reevaluations: int = option(
         20,
         HOW_LONG,
-        "At most so many repeated evaluations decide which of noisy values is the best.",
+        "At most this many repeated evaluations, to find the best trial if values are noisy.",
         _repeats,
         "rescore",
     )

@@ -14,7 +14,7 @@ Key = Callable[[IntArray], Hashable]
 
 EXHAUSTIVE = 5040  # spaces of at most this many orderings (7! = 5040) are searched exhaustively; heuristic
 _CALLING_KEY = RLock()
-"""A key function is code of the user's, which need not be made for calls from several threads at once."""
+"""Held while the user's key function runs, which need not be thread-safe."""
 MAX_FRUITLESS_DRAWS = 20_000  # consecutive draws without a new permutation before a space counts as used up; heuristic
 
 
@@ -87,7 +87,9 @@ def draw_free(constraints: Constraints, count: int, excluded: Exclusions, rng: n
             drawn.append(candidate)
             fruitless = 0
     if len(drawn) < count:
-        raise UsedUpError(f"the space is used up: {count} new permutations asked for, {len(drawn)} left")
+        raise UsedUpError(
+            f"the space is used up: {count} new permutations asked for, {len(drawn)} found: ask for fewer"
+        )
     return np.array(drawn)
 
 

@@ -122,13 +122,13 @@ def numpy_of(matrix: Matrix) -> FloatArray:
 
 
 def product(A: Matrix, B: Matrix) -> FloatArray:
-    """Return A B as a NumPy array. One of them may be a NumPy array, and a vector, wherever the other one is."""
+    """Return A B as a NumPy array. Either may be a NumPy array, or a vector, even if the other is on another device."""
     A = like(A, B) if isinstance(A, np.ndarray) else A
     return numpy_of(A @ (like(B, A) if isinstance(B, np.ndarray) else B))
 
 
 def gram(A: Matrix) -> Matrix:
-    """Return A' A, (m, m), of A (n, m), for `cholesky`: of NumPy's only the lower triangle has a meaning."""
+    """Return A' A, (m, m), of A (n, m), for `cholesky`: of a NumPy array, only the lower triangle is meaningful."""
     return lapack.gram(A) if isinstance(A, np.ndarray) else A.T @ A
 
 
@@ -181,7 +181,7 @@ def triangle_product(factor: Matrix, B: FloatArray, transposed: bool = False, ov
 
 
 def solve(factor: Matrix, B: Matrix) -> Matrix:
-    """Return L^-1 B, (n, m), for a lower triangular L (n, n), by blocks of rows: nearly all of it are products."""
+    """Return L^-1 B, (n, m), for a lower triangular L (n, n), by blocks of rows: most of the work is products."""
     namespace = np if isinstance(factor, np.ndarray) else _device_of(factor).namespace
     solved = namespace.empty_like(B)
     n = B.shape[0]

@@ -24,7 +24,7 @@ def compiled(
 ) -> Callable[..., Any]:
     """Return a decorator that compiles a loop at its first call, or reads its machine code from disk.
 
-    While a loop runs, other threads can (`law_ray.utils.parallel`).
+    The loop releases the GIL, so other Python threads run meanwhile (`law_ray.utils.parallel`).
 
     Args:
         parallel: whether numba distributes the iterations of `prange` over threads. A function of the loop's arguments

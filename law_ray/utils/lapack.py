@@ -1,4 +1,4 @@
-"""Routines of BLAS and LAPACK during which other threads run: SciPy's own wrappers keep Python's lock.
+"""Routines of BLAS and LAPACK that release the GIL: SciPy's own wrappers hold it.
 
 They are SciPy's routines, at the addresses that it exports for compiled code, so the results are the same to the last
 bit. Matrices are of double precision, and stored by columns.

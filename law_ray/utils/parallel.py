@@ -19,14 +19,14 @@ _own_threads: ContextVar[int | None] = ContextVar("own_threads", default=None)
 
 
 def each(function: Callable[[Argument], Result], arguments: Iterable[Argument], pays: bool = True) -> list[Result]:
-    """Return the function of each argument, computed by as many threads as the compiled loops use.
+    """Return the function's result for each argument, computed by as many threads as the compiled loops use.
 
     A call that itself calls `each` shares them with the others.
 
     It helps where most of the work is done by compiled loops, matrix products and Cholesky factors, during which other
-    threads can run. The function must not draw from a generator that another call draws from. Of the calls, one at most
-    may use loops that are compiled with `parallel=True`, which not all of numba's threading layers allow in several
-    threads.
+    threads can run. The function must not draw from a generator that another call draws from. At most one of
+    the calls may use loops that are compiled with `parallel=True`: not all of numba's threading layers allow these in
+    several threads.
 
     Args:
         function: What to call; the results must not depend on the order of the calls.

@@ -5,12 +5,12 @@ import zlib
 import numpy as np
 
 
-def generator(seed: int, purpose: str, trial_id: int) -> np.random.Generator:
+def generator(seed: int, purpose: str, number: int) -> np.random.Generator:
     """Return the generator of one choice of a batch, or of one evaluation; different keys give independent generators.
 
     Args:
         seed: the seed of the run.
         purpose: what the random numbers are for, such as "evaluate".
-        trial_id: the id of the trial, or the number of trials so far.
+        number: the id of the trial, or how many trials there are so far.
     """
-    return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(purpose.encode()), trial_id]))
+    return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(purpose.encode()), number]))

@@ -45,7 +45,7 @@ GUIDE_FACTOR = 1.1
 
 A network's regret is larger than the sum of its families', and what another edge adds to it is larger than its share.
 Of the factors 1 to 1.4, 1.1 and 1.15 gave greedy networks of the lowest totals, on seven networks of 11 to 76 variables
-and 100 to 10,000 rows: up to 169 nats below those of the factor 1 with 100 rows, 0 to 25 with 500, and as low with
+and 100 to 10,000 rows: up to 169 nats below those of the factor 1 with 100 rows, 0 to 25 with 500, and equally low with
 10,000, where 1.15 ended 9 nats higher on insurance.
 """
 PARENTS = "grow-shrink and exchanges"
@@ -231,7 +231,7 @@ class NML(Answers):
                 if (self.n_samples, self.target_se) == (None, None):
                     return {} if index else self._stand_in(dag)
                 given = "target_se" if self.n_samples is None else "n_samples"
-                remedy = f"leave {given} out for an estimate where that is so, or use score=nml-uniform"
+                remedy = f"leave {given} out, to have such regrets estimated by quotient NML, or use score=nml-uniform"
                 raise InputError(f"{error.reason}: {remedy}") from None
             part: dict[str, Any] = {"batches": importance.run(plan, range(index, len(plan.batches), k))}
             return part if index else {**part, "plan": plan, "neg_log_likelihood": self._neg_log_likelihood(dag)}
@@ -300,7 +300,7 @@ class NML(Answers):
 
         The searches are on the decomposable score. Cost: some seconds (`objectives.nml.search.greedy`).
         """
-        self._parent_sets = self._no_parent_sets()  # searches end after so many new sets: known ones would matter
+        self._parent_sets = self._no_parent_sets()  # searches end after this many new sets: known ones would matter
         return greedy_orderings(self._parent_sets, count, rng, self.knowledge.precedences())[0]
 
     @property

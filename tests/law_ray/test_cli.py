@@ -435,7 +435,7 @@ def test_a_watch_ends_where_nothing_goes_on_with_the_run(project, here, monkeypa
     monkeypatch.setattr(time, "sleep", sleep)
     ended = here("report", "run", "--watch", cwd=project, code=1)
     assert slept == 8 * [10]
-    assert ended.stderr == "law-ray: nothing goes on with the run: law_ray.resume('run', objective) continues it\n"
+    assert ended.stderr == "law-ray: no process is working on the run: law_ray.resume('run', objective) continues it\n"
 
 
 def test_an_address_that_nobody_answers_is_refused_too_by_a_process_of_its_own(project):

@@ -646,6 +646,41 @@ def test_bad_additions_are_refused_whole(permutations, values, culprit):
     assert opt.trials == ()
 
 
+@pytest.mark.parametrize(
+    ("errors", "culprit"),
+    [
+        ([0.1], "2 permutations were added with 1 standard errors"),
+        ([0.1, -0.5], r"standard error 1 is -0.5: give at least 0"),
+        ([math.nan, 0.1], "standard error 0 is nan"),
+        (0.1, "standard_errors is 0.1: give a list"),
+    ],
+)
+def test_bad_standard_errors_of_additions_are_refused(errors, culprit):
+    opt = Optimizer(3)
+    with pytest.raises(InputError, match=culprit):
+        opt.add([[0, 1, 2], [1, 0, 2]], [1.0, 2.0], errors)
+    assert opt.trials == ()
+
+
+def test_values_added_with_standard_errors_count_as_those_told_with_them():
+    rng = np.random.default_rng(0)
+    X = [rng.permutation(6) for _ in range(12)]
+    y = [float(x @ range(6)) for x in X]
+    errors = rng.uniform(1.0, 3.0, 12).tolist()
+    told, added = Optimizer(6, n_init=12, start=X), Optimizer(6, n_init=12)
+    for trial, value, error in zip(told.ask(12), y, errors, strict=True):
+        told.tell(trial.id, value, error)
+    added.add(X, y, [*errors[:11], np.float64(errors[11])])
+    added.add([], [], [])
+    assert added.history["standard_error"].tolist() == errors
+    without = Optimizer(6, n_init=12)
+    without.add(X, y, [None] * 12)
+    assert without.history["standard_error"].tolist() == [0.0] * 12
+    chosen = rows(told.ask(4))
+    assert rows(added.ask(4)) == chosen
+    assert rows(without.ask(4)) != chosen
+
+
 def test_additions_are_copied(opt):
     permutations = np.array([[0, 1, 2, 3, 4, 5]])
     opt.add(permutations, [1.0])
@@ -807,14 +842,14 @@ def test_a_constrained_space_can_be_asked_until_it_is_used_up(method, known):
         opt.ask(2)
     asked += run(opt, (1,))
     assert sorted(itertools.chain(*asked)) == allowed
-    with pytest.raises(UsedUpError, match="0 left"):
+    with pytest.raises(UsedUpError, match="0 found"):
         opt.ask(1)
 
 
 def test_the_one_ordering_that_constraints_leave_is_proposed_once():
     opt = Optimizer(12, constraints=Constraints(12, [(i, i + 1) for i in range(11)]))
     assert rows(opt.ask(1)) == [tuple(range(12))]
-    with pytest.raises(UsedUpError, match="0 left"):
+    with pytest.raises(UsedUpError, match="0 found"):
         opt.ask(1)
 
 

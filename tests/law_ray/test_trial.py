@@ -47,7 +47,7 @@ def test_a_trial_that_is_told_or_failed_is_another_one():
     [
         (math.nan, None, "the value of trial 3 is nan: give a finite number"),
         (1.0, -0.5, "the standard error of trial 3 is -0.5: give at least 0"),
-        (1.0, math.inf, "the standard error is inf: give a finite number"),
+        (1.0, math.inf, "the standard error of trial 3 is inf: give a finite number"),
     ],
 )
 def test_a_trial_refuses_what_is_no_finite_value_or_standard_error(value, error, message):

@@ -31,7 +31,7 @@ def flawed(fault: str, flaw: str, seconds: float = 0.2, for_ever: bool = False, 
 
 
 def allow_memory(number: float) -> None:
-    """Let a Ray that is started later end workers once so many bytes more are in use on this machine than now."""
+    """Let a Ray that is started later end workers once this many more bytes are in use on this machine than now."""
     used = psutil.virtual_memory()
     threshold = (used.total - used.available + number) / used.total
     os.environ.update(RAY_memory_usage_threshold=f"{threshold:.3f}", RAY_memory_monitor_refresh_ms="100")

@@ -12,7 +12,7 @@ from experiments.ours.general_rivals.problems import published
 from experiments.statistics import in_joint_errors, standard_error
 
 TIED = 2.0
-"""Means that differ by no more than so many joint standard errors count as tied."""
+"""Means that differ by no more than this many joint standard errors count as tied."""
 OWN = ("law-auto", "law-auto informed")
 
 

@@ -18,6 +18,6 @@ def longest(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def checked(rows: pd.DataFrame, evaluations: int) -> pd.DataFrame:
-    """Return the rows that are at least so long, with their value after so many evaluations in the column `value`."""
+    """Return the rows of at least this many evaluations, with their value after these in the column `value`."""
     long = rows[rows["evaluations"] >= evaluations]
     return long.assign(value=values_after(long, [evaluations])[:, 0] if len(long) else [])

@@ -40,7 +40,7 @@ def report(rows: pd.DataFrame) -> str:
 
 
 def ranks(rows: pd.DataFrame, evaluations: int, batch_size: int) -> tuple[pd.Series, list[str]]:
-    """Return the mean ranks of the methods by their mean value after so many evaluations, and the problems that count.
+    """Return the mean ranks of methods by their mean value after this many evaluations, and the problems that count.
 
     Those are the problems that law-auto has played with runs of this length, and so have more than half of the methods
     that were played at all; the methods are those with runs on each of them. Equal means share the mean of their ranks,

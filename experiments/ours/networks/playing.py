@@ -34,7 +34,7 @@ N_INIT, BATCH_SIZE = 20, 10
 SEARCH_SE = 0.5
 """Standard error of the regret during a search, in nats (heuristic): networks differ by more, finalists are redrawn."""
 FRESH_DRAWS = 10
-"""The N_FINALISTS best are evaluated so many times more, and the best mean wins (heuristic)."""
+"""The N_FINALISTS best are evaluated this many times more, and the best mean wins (heuristic)."""
 PER = 1_000
 """Fresh rows whose log-likelihood is stored: rows of results keep three decimals."""
 PSEUDO_COUNT = 0.5

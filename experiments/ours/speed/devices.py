@@ -28,7 +28,7 @@ N_VALUES = (1_000, 5_000, 20_000)
 N_WARM = 50
 """Values of a first call, which is not timed: it compiles, and starts the GPU."""
 N_PREDICTED = 300
-"""Orderings that are predicted at once: so many moves are evaluated exactly at a step of a local search."""
+"""Orderings that are predicted at once: this many moves are evaluated exactly at a step of a local search."""
 N_CHOSEN = 10
 
 

@@ -27,9 +27,9 @@ from law_ray.utils import parallel
 KINDS = (*(4 * (Kind.ANY,)), Kind.DISTANT_PLACES, Kind.DISTANT_ITEMS, Kind.TEMPLATE, Kind.SPARSE_TEMPLATE)
 """Of the chains. With two of kind ANY, chr12a's optimum was found 10 evaluations later, and nug22's less often."""
 RESTING = 10.0
-"""A chain whose error is larger than so many times the least makes no sweeps, until it begins afresh (heuristic)."""
+"""A chain whose error is larger than this many times the least makes no sweeps, until it begins afresh (heuristic)."""
 GROWTH = 1.3
-"""A chain may be replaced by a new one once there are so many times the values that it began with (heuristic).
+"""A chain may be replaced by a new one once there are this many times the values that it began with (heuristic).
 
 Chains that began with few values stay in the mode that they found then. After 350 values of nug22, new chains predicted
 the next ones with a root mean square error of 0.13 standard deviations, and those that had begun with 30 values hardly
@@ -38,12 +38,12 @@ better than the process.
 MIN_SWEEPS = 2
 """Of a chain at a fit (heuristic)."""
 USUAL_SWEEPS, USUAL_WORK = 4, 1.2e10
-"""So many sweeps are made even where they take more than MAX_WORK, but not more than USUAL_WORK (heuristic).
+"""USUAL_SWEEPS are made even if they cost more than MAX_WORK, as long as they cost at most USUAL_WORK (heuristic).
 
 That is so up to 48 items and 555 values, or 100 items and 255.
 """
 MAX_WORK, WORK_PER_ITEM = 1.5e9, 4e6
-"""A chain makes as many sweeps as so many floating-point operations allow, but at least those above.
+"""A chain makes as many sweeps as MAX_WORK floating-point operations allow, but at least those above.
 
 More sweeps find chr12a's optimum sooner, after 185 evaluations instead of 220 with 6. A sweep costs WORK_PER_ITEM per
 item besides those of its matrix products. Chosen such that fits to 22 and to 32 items take less than twice the time of
@@ -52,18 +52,18 @@ the process alone.
 MAX_NEW_WORK = 6e10
 """The same of a new chain, until its noise has fallen: some 3 s (heuristic)."""
 THREADED_WORK = 1e7
-"""From so many floating-point operations in a sweep on, chains run in threads (heuristic)."""
+"""From this many floating-point operations in a sweep on, chains run in threads (heuristic)."""
 MAX_SWEEP_WORK = 1e11
-"""Chains are given as many values as a sweep of so many floating-point operations allows (heuristic).
+"""Chains are given as many values as a sweep of this many floating-point operations allows (heuristic).
 
 These are 130,000 values of 30 items, 18,000 of 48, or 1,600 of 100.
 """
 N_KEPT = 6
 """Draws of a chain that the ensemble gets, from its last sweeps (heuristic)."""
 N_KEPT_KNOWN = 20
-"""The same of a chain that knows D: so many sweeps at least, whose draws are nearly independent (heuristic)."""
+"""The same of a chain that knows D: at least this many sweeps, whose draws are nearly independent (heuristic)."""
 KEPT_WORK = 2e11
-"""These sweeps take no more floating-point operations than so many, some 3 s (heuristic)."""
+"""These sweeps take at most this many floating-point operations, about 3 s (heuristic)."""
 SIZES, FREE_SIZES = range(8, 101), range(8, 65)
 """Numbers of items with which chains that know D are used, and the others.
 
@@ -247,7 +247,7 @@ def n_sweeps(n: int, n_items: int, done: int = N_ANNEALED) -> int:
 
 
 def sweep_work(n: int, n_items: int) -> float:
-    """Return how many floating-point operations a sweep takes, or what takes as long as they."""
+    """Return the cost of a sweep in floating-point operations; other work counts as the operations it is worth."""
     n_pairs = n_items * (n_items - 1) // 2
     rows = min(n, n_pairs)
     return 4.0 * rows * n_pairs * (n + rows) + WORK_PER_ITEM * n_items  # two matrices

@@ -76,7 +76,7 @@ class Grid(NamedTuple):
 
 
 def full_grids(n_cells: int) -> Iterator[Grid]:
-    """Yield the grids of any dimension with so many cells: one for each ordered product of factors above 1."""
+    """Yield the grids of any dimension with this many cells: one for each ordered product of factors above 1."""
     for shape in _shapes(n_cells):
         yield Grid(shape)
 

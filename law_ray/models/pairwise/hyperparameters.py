@@ -16,7 +16,7 @@ from law_ray.models.selection import OfSelected, SelectionHyperparameters
 from law_ray.typing import BoolArray
 
 MAX_ERROR_RATIO = 1.5
-"""Chains whose mean square prediction error is larger than so many times the least are left out.
+"""Chains whose mean square prediction error is larger than this many times the least are left out.
 
 Of 1.25, 1.5 and 2, 1.25 was best on tho30 and 2 on nug22, by three runs each.
 """

@@ -23,7 +23,7 @@ from law_ray.typing import FloatArray, IntArray
 from law_ray.utils import parallel
 
 MAX_VALUES = 250
-"""The evidence is that of so many values, evenly spread over all (heuristic)."""
+"""The evidence is that of this many values, evenly spread over all (heuristic)."""
 MAX_WITH_GAPS = 50
 """Items up to which grids may have missing cells and steps of several lengths; with more the search takes too long."""
 N_CLIMBS = 4

@@ -18,7 +18,7 @@ MAX_LABELS = 110
 BAR = {"thickness": 12, "lenmode": "pixels", "len": 240, "y": 1.0, "yanchor": "top"}
 """A bar of colours at the top right."""
 BESIDE, LONGEST_BESIDE = 36, 12
-"""Up to so many items, with names of so many characters, heat maps of a pair stand beside each other (heuristic)."""
+"""Items, and characters of their names, up to which the heat maps of a pair stand beside each other (heuristic)."""
 CHARACTER = 6.0
 """Pixels of a character in a label (heuristic)."""
 MARGINS = 80

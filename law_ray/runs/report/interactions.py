@@ -224,7 +224,7 @@ def _comparison(model: PairwiseHyperparameters, chosen: bool) -> str:
         f"The {first} predicts new values better than the {second} (its mean square error is {times} times smaller)"
     )
     if wins and not chosen:
-        return f"{compared}. But the values are few for it, so the {second} chose the points."
+        return f"{compared}. But it has too few values yet, so the {second} chose the points."
     points = "some of the points" if wins and model.advantage < CLEAR_ADVANTAGE else "the points"
     return f"{compared}, so it chose {points}."
 

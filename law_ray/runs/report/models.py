@@ -91,6 +91,7 @@ def uses_pairs(view: View, model: Hyperparameters | None) -> bool:
         isinstance(model, PairwiseHyperparameters)
         and bool(model.chains)
         and not view.run.objective.get("prior_mean", False)
+        and view.run.optimizer.proxy is None  # older journals do not say whether there was one
         and chooses(model, view.run.settings.n_items)
     )
 

@@ -93,7 +93,7 @@ def write(run: Run, objective: BlackBox | None = None, path: Path | None = None,
         with replacing(path) as partial:
             partial.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write {path} ({error.strerror}): give another place with --out FILE") from None
+        raise InputError(f"cannot write {path} ({error.strerror}): give another path (--out FILE)") from None
     return path
 
 

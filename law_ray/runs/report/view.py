@@ -15,7 +15,7 @@ from law_ray.typing import FloatArray, IntArray
 SHORT = 40
 """Characters of an item's name on an axis."""
 BEST_SHARE, LEAST_BEST = 0.05, 5
-"""The best evaluations are so large a share of all, but at least so many (heuristic)."""
+"""The best evaluations are this share of all, but at least this many (heuristic)."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _successors(tours: IntArray) -> IntArray:
 
 
 def shortened(name: str, length: int = SHORT) -> str:
-    """Return a name in one line and at most so many characters."""
+    """Return a name in one line and at most this many characters."""
     line = " ".join(name.split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
 

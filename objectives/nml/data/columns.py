@@ -55,7 +55,7 @@ def all_bad(table: str, bad: Sequence[ColumnError]) -> InputError:
     options = ["missing='drop'"] * any("missing" in each.options for each in bad)
     options += [_five_bins(*binned)] * bool(binned)
     options += [f"drop={dropped!r}"] * bool(dropped)
-    remedy = f": mend them with {' and '.join(options)}, for example" if options else ""
+    remedy = f": set {' and '.join(options)}, for example" if options else ""
     return InputError(f"{len(bad)} columns of {table} cannot be used: {problems}{remedy}")
 
 

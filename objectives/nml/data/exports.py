@@ -56,7 +56,7 @@ def edges(names: Sequence[str], dag: BoolArray, probabilities: FloatArray) -> li
 
 
 def possible_edges(names: Sequence[str], dag: BoolArray, probabilities: FloatArray) -> list[PossibleEdge]:
-    """Return the pairs that the network does not join, though it is at least POSSIBLE; the most probable first."""
+    """Return the pairs that the network does not join, though their edge is at least POSSIBLE; most probable first."""
     adjacent = np.triu(np.where(dag | dag.T, 0.0, probabilities + probabilities.T))
     pairs = sorted(np.argwhere(adjacent >= POSSIBLE).tolist(), key=lambda pair: -adjacent[tuple(pair)])
     return [PossibleEdge(names[a], names[b], float(adjacent[a, b])) for a, b in pairs]

@@ -34,8 +34,8 @@ def read_file(
     Args:
         path: a .csv, .tsv or .parquet file. In the text files, the first line that is not empty names the columns.
             Names and cells are read without the blanks around them, and a line break in a name as a blank. Only an
-            empty cell is missing: NA, None or nan are texts like any other here. Numbers of which one begins with a
-            zero, 007, are texts too.
+            empty cell is missing: NA, None or nan are texts like any other here. Columns in which a number begins
+            with a zero, such as 007, are read as texts too.
         sep: what separates the columns of a text file, one character or "tab". By default it is the comma, tab,
             semicolon or vertical bar that divides the first 100 lines into equally many cells.
         decimal: the decimal mark of a text file, a point or a comma.

@@ -11,7 +11,7 @@ _QUOTED = rf"(?:^|(?<=[,;|=])|(?<=->))\s*{_NAME}(?=\s*(?:{_SEPARATORS}|$))"
 def split(text: str, separator: str, most: int | None = None) -> list[str]:
     """Return the parts of a text between separators outside quotes, without blanks around them; quotes remain.
 
-    With `most`, the last of so many parts is the rest of the text.
+    With `most`, the last of this many parts is the rest of the text.
     """
     parts: list[str] = []
     begin = 0

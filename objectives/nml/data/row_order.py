@@ -1,8 +1,8 @@
-"""Does the order of a table's rows say something about their values, as it must not in independent rows?
+"""Does the order of a table's rows say something about their values, as it cannot if the rows are independent?
 
 Learning a network takes each row for an independent draw from one distribution. Rows of several experiments
-(interventions), subjects or places put one below the other, and time series, are none: then their order tells. Once
-they are shuffled, such rows cannot be recognised, and nothing here does.
+(interventions), subjects or places put one below the other, and time series, are not: their order then carries
+information. Once they are shuffled, such rows cannot be recognised, and nothing here does.
 
 A table that is sorted by columns of its own is fine, one after the other, for these columns explain the order, a binned
 one by its numbers. So is one whose equal rows are all together, two or more of each on average, as where a table of
@@ -82,7 +82,7 @@ def check_order(table: "Table", columns: "Sequence[pd.Series[Any]] | None" = Non
         if i in sorted_by:
             continue
         for what, found in (
-            ("is alike in rows one below the other", neighbours(codes[:, i], strata)),
+            ("too often has the same value in consecutive rows", neighbours(codes[:, i], strata)),
             ("drifts along the rows", drift(codes[:, i], int(r[i]), strata)),
         ):
             telling = found.z > Z and found.effect > LEAST_EFFECT and found.rows > LEAST_ROWS
@@ -91,8 +91,8 @@ def check_order(table: "Table", columns: "Sequence[pd.Series[Any]] | None" = Non
     if worst is not None:
         raise InputError(
             f"the rows of {table.name} are not independent draws: column {table.names[worst[1]]!r} {worst[2]}, by "
-            f"{worst[0]:.0f} standard deviations, as it does in rows of several experiments, subjects or times: learn "
-            "each group alone, add the group as a column, or say that the order means nothing with rows=independent"
+            f"{worst[0]:.0f} standard deviations, as happens if rows come from several experiments, subjects or times: "
+            "learn each group alone, add the group as a column, or set rows=independent if the order means nothing"
         )
 
 

@@ -176,7 +176,7 @@ def read_table(
     if name.lower().endswith(TEXT) and not named and all(column in own for column, own in found.items()):
         warnings.warn(
             f"the first line of {name} looks like a row, and was read as the names of the columns: {', '.join(names)}; "
-            "name the columns there, else that row does not count",
+            "if it is a row, add a line with the column names above it, else the row is lost",
             stacklevel=2,
         )
     table = Table(name=name, names=names, states=tuple(labels), codes=codes)

@@ -114,7 +114,8 @@ def plan(
     parts = [cheapest(component, r, states, n_rows) for component, r in open_components]
     draft = Plan(n_rows, states, closed, tuple(parts), (), seed)
     sizes = [n_samples] * len(parts) if n_samples is not None else _sizes(draft, target_se)
-    _refuse_hopeless(parts, sizes, n_rows, "leave target_se out" if target_se is not None else "choose fewer n_samples")
+    given = (("choose fewer n_samples", n_samples), ("leave target_se out", target_se))
+    _refuse_hopeless(parts, sizes, n_rows, [remedy for remedy, value in given if value is not None])
     batches = [batch for i, size in enumerate(sizes) for batch in _batches(i, size, _batch_size(parts[i]))]
     return replace(draft, batches=tuple(batches))
 
@@ -176,16 +177,17 @@ def _sizes(draft: Plan, target: float | None) -> list[int]:
     seconds = sum(part.seconds for part in draft.parts)
     if target is None and seconds * _SMALLEST_RUN > _PATIENT_SECONDS:
         return [max(_FEWEST, int(_PATIENT_SECONDS / seconds))] * len(draft.parts)
-    sizes = _sizes_for(draft, target or DEFAULT_TARGET)
+    sizes = _sizes_for(draft, target)
     needed = sum(part.seconds * size for part, size in zip(draft.parts, sizes, strict=True))
     if target is None and needed > _PATIENT_SECONDS:
         return [max(_SMALLEST_RUN, int(size * _PATIENT_SECONDS / needed)) for size in sizes]
     return sizes
 
 
-def _sizes_for(draft: Plan, target: float) -> list[int]:
+def _sizes_for(draft: Plan, target: float | None) -> list[int]:
     pilots = [min(_BATCH // 2, _batch_size(part)) for part in draft.parts]
-    _refuse_hopeless(draft.parts, pilots, draft.n_rows, "leave target_se out")
+    _refuse_hopeless(draft.parts, pilots, draft.n_rows, [] if target is None else ["leave target_se out"])
+    target = target or DEFAULT_TARGET
     variances = []
     for i, pilot in enumerate(pilots):
         variances.append(_PILOT_MARGIN * pilot * _draw(draft, i, pilot, (_PILOT, i))[1])
@@ -212,8 +214,8 @@ def _batches(part: int, size: int, largest: int) -> list[tuple[int, int]]:
     return [(part, (size + i) // n) for i in range(n)]
 
 
-def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int, remedy: str) -> None:
-    """Raise OutOfReachError if the evaluation would take too much memory or time; `remedy` is what saves time."""
+def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int, remedies: list[str]) -> None:
+    """Raise OutOfReachError if the evaluation would take too much memory or time; `remedies` are what saves time."""
     for part, size in zip(parts, sizes, strict=True):
         if part.schedule.states > MAX_STATES:
             raise OutOfReachError(
@@ -230,5 +232,5 @@ def _refuse_hopeless(parts: Sequence[Part], sizes: Sequence[int], n_rows: int, r
     if seconds > _MAX_SECONDS:
         raise OutOfReachError(
             f"the regret would take about {seconds / 60:.0f} minutes",
-            f"{remedy}, or use estimator='uniform'",
+            ", or ".join([*remedies, "use estimator='uniform'"]),
         )

@@ -36,7 +36,7 @@ from objectives.nml.scores.decomposable import DecomposableScore
 WITHIN = 7.0
 """nats above the lowest total: networks further away begin no chain (heuristic)."""
 MOST_SWEEPS, LEAST_SWEEPS, N_VISITS = 250, 20, 150_000
-"""How often the chains go over all pairs, together: as often as they have then visited so many pairs (heuristic).
+"""How often the chains go over all pairs, together: as often as it takes to visit this many pairs (heuristic).
 
 With 50 rows of sachs and alarm, and 200 of child, other random numbers changed the probabilities by 0.009 to 0.017
 (root mean square over the pairs), and by 0.08 to 0.2 for the pair that changed most, in single trials.

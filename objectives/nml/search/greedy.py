@@ -26,7 +26,7 @@ _REVERSED = 0.5
 """The share of kicks that reverse a path (heuristic).
 
 In single trials half and half ended 7 to 79 nats below paths alone on andes with 10,000 rows and on four tables of
-hailfinder with 100 and 200. Random moves alone ended 6 and 2 nats lower on two of the four, as low on one, and 11
+hailfinder with 100 and 200. Random moves alone ended 6 and 2 nats lower on two of the four, equally low on one, and 11
 higher on one.
 """
 _NEAR = 20.0
@@ -106,7 +106,7 @@ class _Search:
         parent_sets: the parents of a variable among its predecessors, and their cost.
         before: for each variable, the bitmask of those that must stay before it.
         rng: draws the start, the kicks and the order in which variables are reinserted.
-        most_sets: the search ends when so many parent sets were met.
+        most_sets: the search ends when this many parent sets were met.
     """
 
     def __init__(self, parent_sets: GrowShrink, before: list[int], rng: np.random.Generator, most_sets: int) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 _LONGER = 0.5
 """The chance of another edge in the path (heuristic).
 
-In single trials on andes with 10,000 rows the chances 0, 0.3, 0.5 and 0.6 ended as low, within the differences between
-starts.
+In single trials on andes with 10,000 rows the chances 0, 0.3, 0.5 and 0.6 ended equally low, within the differences
+between starts.
 """
 _MOVED = 5
 """Variables that are moved at random (heuristic)."""

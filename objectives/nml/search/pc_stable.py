@@ -40,6 +40,14 @@ def g_squared(
     dof="full" is (r_x - 1)(r_y - 1) prod r_z, as in the paper. "adjusted" sums (non-empty rows - 1)(non-empty columns -
     1) over the strata of `given`, so an empty margin does not count as a degree of freedom. Without a degree of freedom
     p = 1. Cost: O(rows), and sorts of them where the table of x, y and the strata has more than MAX_CELLS cells.
+
+    Args:
+        codes: (rows, p) states from 0 to r_i - 1, which are not checked.
+        cardinalities: (p,) the numbers of states r_i.
+        x: a column.
+        y: another column.
+        given: the columns whose configurations are the strata.
+        dof: how degrees of freedom are counted.
     """
     from scipy.special import gammaincc  # here, because a process that only scores orderings never tests
 

@@ -80,7 +80,7 @@ def test_draws_from_a_small_space_give_all_free_permutations_and_then_are_refuse
     excluded = Exclusions(permutations=everything(4)[5:])
     drawn = draw_free(Constraints(4), 5, excluded, np.random.default_rng(0))
     assert sorted(drawn.tolist()) == everything(4)[:5].tolist()
-    with pytest.raises(UsedUpError, match=r"6 new permutations asked for, 5 left"):
+    with pytest.raises(UsedUpError, match=r"6 new permutations asked for, 5 found: ask for fewer"):
         draw_free(Constraints(4), 6, excluded, np.random.default_rng(0))
 
 
@@ -90,7 +90,7 @@ def test_draws_give_every_key_once_and_then_are_refused(n_items):
     assert sorted(draw_free(Constraints(n_items), n_items, Exclusions(first_item), rng)[:, 0].tolist()) == list(
         range(n_items)
     )
-    with pytest.raises(UsedUpError, match=f"{n_items} left"):
+    with pytest.raises(UsedUpError, match=f"{n_items} found"):
         draw_free(Constraints(n_items), n_items + 1, Exclusions(first_item), rng)
 
 
@@ -110,7 +110,7 @@ def test_draws_within_constraints_give_all_free_permutations_and_then_are_refuse
     excluded = Exclusions(permutations=np.array(allowed[1::2]))
     left = allowed[::2]
     assert sorted(map(tuple, draw_free(constraints, len(left), excluded, rng).tolist())) == left
-    with pytest.raises(UsedUpError, match=f"{len(left)} left"):
+    with pytest.raises(UsedUpError, match=f"{len(left)} found"):
         draw_free(constraints, len(left) + 1, excluded, rng)
 
 
@@ -122,7 +122,7 @@ def test_draws_from_a_large_constrained_space_are_allowed_and_not_excluded():
     assert constraints.allows(drawn).all()
     assert len({first_item(p) for p in drawn}) == 9
     assert not any(p in excluded for p in drawn)
-    with pytest.raises(UsedUpError, match="10 new permutations asked for, 9 left"):
+    with pytest.raises(UsedUpError, match="10 new permutations asked for, 9 found: ask for fewer"):
         draw_free(constraints, 10, excluded, rng)
 
 

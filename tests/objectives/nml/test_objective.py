@@ -224,7 +224,7 @@ def test_where_the_regret_is_out_of_reach_an_upper_estimate_by_quotient_nml_is_n
     assert found["regret"] - accurate["regret"] < 4 * found["standard_error"]
     assert SACHS.combine([part(permutation, rng(1)) for part in SACHS.split(3)]) == SACHS(permutation, rng(1))
     for own in ({"target_se": 0.2}, {"n_samples": 50}):
-        with pytest.raises(InputError, match=f"3 GB: leave {next(iter(own))} out .* score=nml-uniform$"):
+        with pytest.raises(InputError, match=f"3 GB: leave {next(iter(own))} out, .* score=nml-uniform$"):
             NML(TABLE, **own)(permutation, rng(1))  # kept, or refused
 
 

@@ -83,7 +83,17 @@ def _reproduce(view: View) -> list[Any]:
     versions = ", ".join(f"{name} {version}" for name, version in header["packages"].items())
     return [
         Code(command(view), "to reproduce"),
+        *_starts(len(header.get("starts", ()))),
         Text(f"Made with {versions}, Python {header['python']}; threads of the driver: {view.run.settings.threads}."),
+    ]
+
+
+def _starts(n_given: int) -> list[Any]:
+    """Return what to add if the initial design began with orderings: the journal does not say who gave them."""
+    if not n_given:
+        return []
+    return [
+        Text(f"The initial design began with {n_given} given orderings. Give your own of these with `start` again.")
     ]
 
 
@@ -99,6 +109,8 @@ def command(view: View) -> str:
     if source is None:
         arguments = "".join(f", {name}={value!r}" for name, value in changed.items())
         given = [f", {name}={getattr(settings, name)!r}" for name in ("before", "fixed") if getattr(settings, name)]
+        if settings.resources:
+            given.append(f", resources={dict(settings.resources)!r}")
         return f"law_ray.minimize({view.run.objective['name']}, n_items={settings.n_items}{arguments}{''.join(given)})"
     words = ["law-ray", "run", source["name"]]
     for name, value in source["options"].items():
@@ -108,10 +120,17 @@ def command(view: View) -> str:
     for name, value in changed.items():
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     for first, second in settings.before:
-        words += ["--before", f"{first}<{second}"]
+        words += ["--before", f"{_spelled(view, first)}<{_spelled(view, second)}"]
     for item, position in settings.fixed:
-        words += ["--fixed", f"{item}={position}"]
+        words += ["--fixed", f"{_spelled(view, item)}={position}"]
+    for name, amount in settings.resources:
+        words += ["--resources", f"{name}={amount:g}"]
     return shlex.join(words)
+
+
+def _spelled(view: View, item: int) -> str:
+    """Return an item as the command line reads it: by its name, since that may look like another item's number."""
+    return view.names[item] if view.named and "<" not in view.names[item] else str(item)
 
 
 def _batch_size(view: View) -> dict[str, int]:

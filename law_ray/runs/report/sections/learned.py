@@ -26,7 +26,7 @@ MAX_ROUNDS = 200
 MAX_ITEMS, MAX_PAIRS = 40, 10
 """Items whose weights are shown, and pairs that are named: those that matter most."""
 MEANINGS = {
-    "position": "near the positions that items have in it, an ordering's value is alike",
+    "position": "orderings that put items at nearby positions have similar values",
     "additive": "a sum of five similarities of orderings, weighted by the data",
     "tour": "the value depends on which items are neighbours",
     "weighted precedence": "the value depends on which items come before which, and some pairs of items matter more",
@@ -36,7 +36,7 @@ MEANINGS = {
 
 def section(view: View) -> Section:
     """Return the section."""
-    lead = "Which kind of problem the model takes this for, from round to round, and what it found in it."
+    lead = "Which kind of problem the model assumes, from round to round, and what it has learned about it."
     model = view.run.optimizer.model
     if model is None:
         why = "No model was fitted: the initial design was not complete, or the method has none."

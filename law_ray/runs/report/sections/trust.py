@@ -151,7 +151,7 @@ def _summary(found: Foresight) -> str:
     shares = " and ".join(f"{coverage(found, last, level):.0%} within its {level:.0%} interval" for level in LEVELS)
     correlation = rank_correlation(found.best[last], found.observed[last])
     return (
-        f"Of the last {len(found.trials[last])} predicted values the rank correlation with what was observed is "
-        f"{correlation:.2f}; of the Gaussian process, {shares}. The batches hold points that the model likes or knows "
-        "little of, so the correlation is lower than over random orderings."
+        f"For the last {len(found.trials[last])} predictions, the rank correlation with the observed values is "
+        f"{correlation:.2f}. Of these values, the Gaussian process had {shares}. Batches hold points that the model "
+        "expects to be good or knows little about, so the correlation is lower than over random orderings."
     )

@@ -219,7 +219,7 @@ def test_the_shape_is_named_only_where_all_chains_that_are_used_know_it(won):
 
 def test_of_few_values_the_line_says_why_the_process_chose_all_the_same(won):
     few = changed(won, prediction_errors=(1.2, 0.8), n=LEAST_VALUES * N_ITEMS - 1)
-    assert describe(few)[1].endswith("But the values are few for it, so the Gaussian process chose the points.")
+    assert describe(few)[1].endswith("But it has too few values yet, so the Gaussian process chose the points.")
     assert len(describe(few)) == 2
     assert draw_interactions(few) is None
 

@@ -105,12 +105,12 @@ def test_by_default_missing_values_are_refused_with_the_options_that_mend_them(p
         read_table(path, columns="sex,pressure")
     with pytest.raises(InputError, match=r"2 columns .* 'age' has 1 cell.s. like 'NA' in row 2 among its numbers"):
         read_table(path, columns="sex,age,pressure")
-    with pytest.raises(InputError, match=r"mend them with missing='drop' and bins='pressure=5', for example$"):
+    with pytest.raises(InputError, match=r"set missing='drop' and bins='pressure=5', for example$"):
         read_table(path, columns="sex,age,pressure")
     with pytest.raises(InputError, match="like 'NA' in row 2 among its numbers: leave such rows out"):
         read_table(path, columns="sex,age", bins={"age": 2})
     whole = pd.DataFrame({"a": [0, 1, None, 1, 0], "b": [None, 2.0, 3.0, 2.0, 3.0]})
-    with pytest.raises(InputError, match=r"mend them with missing='drop', for example$"):
+    with pytest.raises(InputError, match=r"set missing='drop', for example$"):
         read_table(whole)
     assert read_table(whole, missing="drop").codes.shape == (3, 2)
 

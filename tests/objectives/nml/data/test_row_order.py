@@ -103,7 +103,7 @@ def test_rows_of_two_experiments_one_below_the_other_are_refused() -> None:
 
 def test_subjects_measured_repeatedly_and_time_series_are_refused() -> None:
     rng = np.random.default_rng(2)
-    with pytest.raises(InputError, match="is alike in rows one below the other"):
+    with pytest.raises(InputError, match="too often has the same value in consecutive rows"):
         check_order(with_codes(np.repeat(SACHS.codes[:1000], 3, axis=0)))
     walk = np.cumsum(rng.random((2000, 2)) < 0.1, axis=0) % 3
     with pytest.raises(InputError, match=r"column 'c[01]'"):

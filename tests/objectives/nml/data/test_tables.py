@@ -241,7 +241,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once_with_the_options_that
     ):
         assert part in message
     assert "'plain'" not in message
-    assert message.endswith("mend them with missing='drop' and bins='age=5,pay=5' and drop='id,same,when', for example")
+    assert message.endswith("set missing='drop' and bins='age=5,pay=5' and drop='id,same,when', for example")
     table = read_table(MIXED, missing="drop", bins="age=5,pay=5", drop="id,same,when")  # as it says
     assert table.names == ("plain", "age", "gap", "pay", "other")
     assert len(table.codes) == 298
@@ -255,7 +255,7 @@ def test_one_column_that_cannot_be_used_keeps_its_own_message_and_others_their_o
     ):
         read_table(MIXED[["plain", "age", "other"]], states="plain=0,1")
     named = MIXED[["plain", "age", "pay"]].rename(columns={"age": "age, years"})
-    with pytest.raises(InputError, match=r"""with bins='"age, years"=5,pay=5', for example$"""):
+    with pytest.raises(InputError, match=r"""set bins='"age, years"=5,pay=5', for example$"""):
         read_table(named)
     assert read_table(named, bins='"age, years"=5,pay=5').cardinalities[1:].tolist() == [5, 5]  # as it says
 
@@ -294,7 +294,7 @@ def test_a_first_line_that_looks_like_a_row_brings_a_warning(tmp_path: Path) -> 
     rows = "yes,2\nno,1\nno,2\nyes,1\n"
     file = tmp_path / "data.csv"
     file.write_text(rows)
-    with pytest.warns(UserWarning, match=r"the first line of data[.]csv looks like a row, .*: yes, 2; name"):
+    with pytest.warns(UserWarning, match=r"the first line of data[.]csv looks like a row, .*: yes, 2; if it is"):
         read_table(file)
     for names in ("smoker,2\n", "yes,age\n"):
         file.write_text(names + rows)

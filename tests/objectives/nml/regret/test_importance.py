@@ -236,6 +236,13 @@ def test_hopeless_and_inexact_evaluations_are_refused() -> None:
         exact(BRIDGE, [2, 2, 3, 2], 50)
 
 
+def test_a_remedy_that_was_not_given_is_not_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importance, "_MAX_SECONDS", 1e-3)
+    dense = np.triu(np.ones((20, 20), dtype=bool), 1)
+    with pytest.raises(InputError, match=r"minutes: use estimator='uniform'$"):
+        plan(dense, [3] * 20, 1_000)
+
+
 def test_without_a_target_the_error_grows_instead_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default of 0.1 nats takes a minute at most; a target of the user's is kept."""
     two = np.kron(np.eye(2, dtype=bool), BRIDGE)
@@ -284,22 +291,22 @@ def test_what_is_refused_is_told_in_gigabytes_and_minutes(monkeypatch: pytest.Mo
     part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
     n_bytes = 64 * bytes_per_particle(part.schedule) + workspace_bytes(part.schedule, 50)
     monkeypatch.setattr(importance, "_MAX_BYTES", n_bytes)
-    importance._refuse_hopeless([part], [64], 50, "")
+    importance._refuse_hopeless([part], [64], 50, [])
     monkeypatch.setattr(importance, "_MAX_BYTES", n_bytes - 1)
     with pytest.raises(importance.OutOfReachError, match=r"^the regret would take 0 GB: use fewer rows"):
-        importance._refuse_hopeless([part], [64], 50, "")
+        importance._refuse_hopeless([part], [64], 50, [])
     monkeypatch.setattr(importance, "_MAX_BYTES", 1e9)
     monkeypatch.setattr(importance, "_MAX_SECONDS", 1e4)
     with pytest.raises(importance.OutOfReachError, match=r"^the regret would take about 600 minutes"):
-        importance._refuse_hopeless([part._replace(seconds=300.0)], [120], 50, "")
+        importance._refuse_hopeless([part._replace(seconds=300.0)], [120], 50, [])
 
 
 def test_more_states_than_a_particle_can_hold_are_refused() -> None:
     part = plan(BRIDGE, [2, 2, 3, 2], 50, n_samples=64).parts[0]
     most = part._replace(schedule=part.schedule._replace(states=2**16))
     with pytest.raises(importance.OutOfReachError, match="65537 states is out of reach: group its states"):
-        importance._refuse_hopeless([part._replace(schedule=most.schedule._replace(states=2**16 + 1))], [1], 50, "")
-    importance._refuse_hopeless([most], [1], 50, "")
+        importance._refuse_hopeless([part._replace(schedule=most.schedule._replace(states=2**16 + 1))], [1], 50, [])
+    importance._refuse_hopeless([most], [1], 50, [])
 
 
 def test_batches_of_particles_that_need_much_memory_are_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from law_ray.runs.report.sections.answer import command, headline, section, stat
 from law_ray.runs.report.view import View
 from law_ray.runs.run import Run
 from law_ray.runs.settings import Settings
+from law_ray.utils.parsing import read_fixed, read_pair
 from tests.law_ray.runs.report.runs import made, view
 
 
@@ -24,6 +25,29 @@ def test_the_command_to_reproduce_a_run_gives_its_settings(tmp_path):
     assert parsed["options"] == ("seed=3",)
     expected = {"evals": 33, "batch_size": 4, "method": "law-est", "seed": 5, "before": ("1<2",), "maximize": True}
     assert {name: parsed[name] for name in expected} == expected
+
+
+def test_items_are_named_in_the_command_as_the_command_line_reads_them(tmp_path):
+    """A name may look like the number of another item, and one with a "<" is no side of "A<B"."""
+    names = ["1", "2", "0", "a<b"]
+
+    def f(permutation):
+        return 0.0
+
+    f.n_items, f.item_names = 4, names
+    settings = Settings(n_items=4, before=((0, 1), (1, 3)), fixed=((2, 0),), resources=(("gpu_type", 0.5),))
+    objective = BlackBox(f)
+    record = {**objective.to_record(""), "source": {"name": "mine.py:f", "options": {}}}
+    ActiveRun.start(tmp_path, settings, record, start=[[2, 0, 1, 3]]).journal.close()
+    shown = View.of(Run.load(tmp_path), objective)
+    parsed = run_command.make_context("run", shlex.split(command(shown))[2:]).params
+    assert [read_pair(text, 4, names) for text in parsed["before"]] == list(settings.before)
+    assert [read_fixed(text, 4, names) for text in parsed["fixed"]] == list(settings.fixed)
+    assert parsed["resources"] == settings.resources
+    assert any("began with 1 given orderings" in str(block) for block in section(shown).blocks)
+    without_source = View.of(Run.load(tmp_path), None)
+    without_source.run.objective["source"] = None
+    assert "resources={'gpu_type': 0.5}" in command(without_source)
 
 
 def test_a_function_of_the_users_is_reproduced_by_a_call(tmp_path):
