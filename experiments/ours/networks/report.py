@@ -55,18 +55,18 @@ def report(rows: pd.DataFrame) -> str:
         METHODS_IN_WORDS,
         f"total: -max log-likelihood + NML regret, minus that of {OURS} on the same data, in nats; of {START} where "
         f"{OURS} was not played. SHD: structural Hamming distance of the equivalence classes from the true network, "
-        f"the sum of its skeleton and orientation parts. held-out: log-likelihood of {PER:,} fresh rows, by the mean "
-        f"of {FRESH_ROWS:,}, minus that of the same method, in nats; {PSEUDO_COUNT} is added to each count of the "
-        "table. seconds: processor time of our methods, wall time of others.\n",
+        f"the sum of its skeleton and orientation parts. held-out: log-likelihood of {PER:,} fresh rows, estimated "
+        f"from the mean over {FRESH_ROWS:,}, minus that of the same method, in nats; {PSEUDO_COUNT} is added to each "
+        "count of the table. seconds: processor time of our methods, wall time of others.\n",
         f"The factor {GUIDE_FACTOR} on quotient NML's regret and the share of path reversals among the kicks of greedy "
-        "searches were tuned on some of these networks. What is absent was not played.\n",
+        "searches were tuned on some of these networks. Missing entries were not run.\n",
         "## In how many settings\n",
-        f"A setting is a network and a number of rows. Those count in which {OURS} learned the most data sets, "
-        f"{_data_sets(rows).max()}. A method is best or tied if no other method's mean is better by more than the "
+        f"A setting is a network and a number of rows. Only settings count in which {OURS} learned "
+        f"{_data_sets(rows).max()} data sets, the maximum. A method is best or tied if no other method's mean is better by more than the "
         "standard error of their paired differences, by more than that of the totals themselves, and for held-out by "
         f"more than {SAME_HELD_OUT} nats, by which members of one equivalence class differ. {TRUTH} does not count; "
-        f"nor does {PROBABLE}, which is a part of a network, except in its own line. The last line counts where the "
-        "one or the other is best or tied.\n",
+        f"nor does {PROBABLE}, which is a part of a network, except in its own line. The last line counts the "
+        "settings in which the one or the other is best or tied.\n",
         summary(whole(rows)),
         f"## Where {OURS} is not the nearest to the truth\n",
         "The methods that are best or tied in SHD there.\n",
