@@ -62,11 +62,11 @@ def report(rows: pd.DataFrame) -> str:
         "searches were tuned on some of these networks. Missing entries were not run.\n",
         "## In how many settings\n",
         f"A setting is a network and a number of rows. Only settings count in which {OURS} learned "
-        f"{_data_sets(rows).max()} data sets, the maximum. A method is best or tied if no other method's mean is better by more than the "
-        "standard error of their paired differences, by more than that of the totals themselves, and for held-out by "
-        f"more than {SAME_HELD_OUT} nats, by which members of one equivalence class differ. {TRUTH} does not count; "
-        f"nor does {PROBABLE}, which is a part of a network, except in its own line. The last line counts the "
-        "settings in which the one or the other is best or tied.\n",
+        f"{_data_sets(rows).max()} data sets, the maximum. A method is best or tied if no other method's mean is "
+        "better by more than the standard error of their paired differences, by more than that of the totals "
+        f"themselves, and for held-out by more than {SAME_HELD_OUT} nats, by which members of one equivalence class "
+        f"differ. {TRUTH} does not count; nor does {PROBABLE}, which is a part of a network, except in its own line. "
+        "The last line counts the settings in which the one or the other is best or tied.\n",
         summary(whole(rows)),
         f"## Where {OURS} is not the nearest to the truth\n",
         "The methods that are best or tied in SHD there.\n",
