@@ -12,8 +12,8 @@ def standard_error(values: FloatArray) -> float:
     return float(pd.Series(values).sem())
 
 
-def in_joint_errors(values: FloatArray, mean: float, error: float) -> float:
-    """Return how far the mean of the values is from another mean, in joint standard errors.
+def in_combined_errors(values: FloatArray, mean: float, error: float) -> float:
+    """Return how far the mean of the values is from another mean, in combined standard errors.
 
     That is (mean of the values - mean) / sqrt(their squared standard error + error^2); NaN for a single value.
     """

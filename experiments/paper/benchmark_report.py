@@ -13,7 +13,7 @@ from experiments.markdown import plus_minus
 from experiments.paper import published
 from experiments.paper.problems import PROBLEMS
 from experiments.runs import N_INIT, WITHOUT_PAIRS, Run, values_after
-from experiments.statistics import average_ranks, in_joint_errors, standard_error
+from experiments.statistics import average_ranks, in_combined_errors, standard_error
 
 COLUMNS = (
     *("problem", "method", "evaluations", "runs", "mean", "standard_error", "at_optimum", "seconds"),
@@ -89,7 +89,7 @@ def summary(rows: pd.DataFrame, objectives: Mapping[str, Any], fraction: float) 
             if theirs := figures.get((problem, method)):
                 row |= {f"paper_{name}": theirs[name] for name in ("evaluations", "mean", "standard_error")}
                 values = values_after(runs, [min(evaluations, theirs["evaluations"])])[:, 0]
-                row["difference"] = in_joint_errors(values, theirs["mean"], theirs["standard_error"])
+                row["difference"] = in_combined_errors(values, theirs["mean"], theirs["standard_error"])
             found.append(row)
     return pd.DataFrame(found, columns=list(COLUMNS))
 

@@ -18,7 +18,7 @@ from experiments.paper import published
 from experiments.paper.benchmarks import play_fraction
 from experiments.paper.problems import PROBLEMS
 from experiments.runs import COLUMNS, RUNS, Run, complete, planned, values_after
-from experiments.statistics import in_joint_errors, standard_error
+from experiments.statistics import in_combined_errors, standard_error
 from experiments.tasks import Row, read
 from law_ray.methods import greedy
 
@@ -49,7 +49,7 @@ def report(rows: pd.DataFrame) -> str:
     lines: list[list[Any]] = [
         [
             *(f"{count:,}", len(values), plus_minus(values.mean(), standard_error(values.to_numpy()))),
-            in_joint_errors(values.to_numpy(), theirs["mean"], theirs["standard_error"]),
+            in_combined_errors(values.to_numpy(), theirs["mean"], theirs["standard_error"]),
         ]
         for count, values in best.items()
     ]

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.statistics import average_ranks, critical_difference, in_joint_errors
+from experiments.statistics import average_ranks, critical_difference, in_combined_errors
 
 
 def test_ties_share_the_lowest_rank_and_missing_problems_do_not_count() -> None:
@@ -13,10 +13,10 @@ def test_ties_share_the_lowest_rank_and_missing_problems_do_not_count() -> None:
     assert average_ranks(table).to_dict() == {"a": 1.5, "b": 1.5, "c": 2.0, "d": 4.0}
 
 
-def test_a_difference_is_in_joint_standard_errors() -> None:
+def test_a_difference_is_in_combined_standard_errors() -> None:
     values = np.array([10.0, 16.0])  # 13 +- 3
-    assert in_joint_errors(values, 23.0, 4.0) == pytest.approx(-2.0)
-    assert np.isnan(in_joint_errors(values[:1], 23.0, 4.0))
+    assert in_combined_errors(values, 23.0, 4.0) == pytest.approx(-2.0)
+    assert np.isnan(in_combined_errors(values[:1], 23.0, 4.0))
 
 
 def test_the_critical_difference_is_the_published_one() -> None:

@@ -9,10 +9,10 @@ from experiments.markdown import plus_minus
 from experiments.ours.general_rivals.compared import CHECKED, SETTING, checked
 from experiments.ours.general_rivals.methods import METHODS
 from experiments.ours.general_rivals.problems import published
-from experiments.statistics import in_joint_errors, standard_error
+from experiments.statistics import in_combined_errors, standard_error
 
 TIED = 2.0
-"""Means that differ by no more than this many joint standard errors count as tied."""
+"""Means that differ by no more than this many combined standard errors count as tied."""
 OWN = ("law-auto", "law-auto informed")
 
 
@@ -42,7 +42,7 @@ def behind(rows: pd.DataFrame) -> str:
             settings += 1
             if own.mean() <= rival.mean:
                 continue
-            joint_errors = in_joint_errors(own, rival.mean, rival.error)
+            joint_errors = in_combined_errors(own, rival.mean, rival.error)
             tied += joint_errors <= TIED
             values = plus_minus(own.mean(), standard_error(own)), plus_minus(rival.mean, rival.error)
             lines.append([problem, batch_size, evaluations, values[0], rival.name, values[1], joint_errors])
@@ -66,12 +66,12 @@ def _lowest_other(problem: str, evaluations: int, long: pd.DataFrame) -> Rival |
     return min(found, key=lambda rival: rival.mean, default=None)
 
 
-HEADER = ["problem", "in batches of", "evaluations", "law-auto", "lowest", "its mean", "joint errors"]
+HEADER = ["problem", "in batches of", "evaluations", "law-auto", "lowest", "its mean", "combined errors"]
 TEXT = """
 ## Where law-auto is not the lowest
 
 A setting is a problem, a batch size, and 100, 200 or 400 evaluations. law-auto has the lowest mean in {lowest} of
-{settings} settings, and in {tied} others one that is at most two joint standard errors above the lowest. Heuristics
+{settings} settings, and in {tied} others one that is at most two combined standard errors above the lowest. Heuristics
 that know the problem are not counted; `law-auto informed` begins with them. The published methods are sequential: each
 choice knows all values before it. In batches of 20, four choices bring a run from its 20 random orderings to 100
 evaluations.

@@ -4,7 +4,7 @@ from experiments.ours.general_rivals.behind import behind
 from tests.experiments.ours.general_rivals.test_report import cells_of, made_up
 
 
-def test_settings_in_which_another_method_is_lower_are_listed_with_the_difference_in_joint_errors():
+def test_settings_in_which_another_method_is_lower_are_listed_with_the_difference_in_combined_errors():
     text = behind(
         made_up(
             ("line:20", "law-auto", 200, 0, "1:300 150:200"),
@@ -17,11 +17,11 @@ def test_settings_in_which_another_method_is_lower_are_listed_with_the_differenc
         )
     )
     assert "the lowest mean in 1 of\n2 settings, and in 0 others" in text
-    joint = (301 - 293) / np.sqrt(1.0**2 + 3.0**2)
-    assert cells_of(text) == [["line:20", "5", "100", "301.00 +- 1.00", "DEAP", "293.00 +- 3.00", f"{joint:.1f}"]]
+    combined = (301 - 293) / np.sqrt(1.0**2 + 3.0**2)
+    assert cells_of(text) == [["line:20", "5", "100", "301.00 +- 1.00", "DEAP", "293.00 +- 3.00", f"{combined:.1f}"]]
 
 
-def test_published_means_count_and_a_difference_of_two_joint_errors_is_a_tie():
+def test_published_means_count_and_a_difference_of_two_combined_errors_is_a_tie():
     text = behind(
         made_up(
             ("qap:kra30a", "law-auto", 100, 0, "1:115311"),
