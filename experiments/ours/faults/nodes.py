@@ -1,5 +1,6 @@
 """Faults of nodes: one is killed, replaced or frozen, or the head is killed."""
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Callable
@@ -31,16 +32,23 @@ def processes_of(node: Any) -> list[psutil.Process]:
 
 def node_lost(fault: str, strike: Callable[[Any, Any], None], **options: Any) -> Row:
     """Return the row of a run on three nodes; `strike` gets the cluster and a node that runs an evaluation."""
-    with tempfile.TemporaryDirectory() as folder, three_nodes() as cluster:
+    with contextlib.ExitStack() as at_last, tempfile.TemporaryDirectory() as folder, three_nodes() as cluster:
         objective = Faulty(Path(folder), 0.5)
         victim = cluster.list_all_nodes()[-1]
 
         def strike_while_busy() -> None:
             while not any("_evaluate" in argument for p in processes_of(victim) for argument in p.cmdline()[:1]):
                 time.sleep(0.01)
+            at_last.callback(_end, processes_of(victim))  # frozen ones would outlive their cluster
             strike(cluster, victim)
 
         return struck(fault, objective, strike_while_busy, **options)
+
+
+def _end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def replace(cluster: Any, node: Any) -> None:

@@ -56,7 +56,8 @@ def ended(fault: str, numbers: list[signal.Signals], says: str) -> Row:
         with one_node():
             result = law_ray.resume(folder / "run", Faulty(folder, 0.2), progress=False)
         whole = says in said and not left and len(result.history) == EVALS
-        how = "no process is left; resumed" if not left else f"left: {left}"
+        wrong = f"left: {left}; {len(result.history)} trials; {said[-200:]}"
+        how = "no process is left; resumed" if whole else wrong
         return row(fault, Faulty(folder, 0), folder / "run", at_strike, whole, how)
 
 

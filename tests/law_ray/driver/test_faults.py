@@ -67,7 +67,7 @@ def test_a_journal_that_cannot_be_written_ends_the_run_with_the_reason_and_nothi
 @pytest.mark.parametrize("scene", ["node-killed", "node-replaced", "node-frozen", "head"])
 def test_nodes_that_die_or_freeze_lose_nothing(scene):
     row = provoked(scene)
-    assert (row["survived"], row["lost"]) == (True, 0), row
+    assert (row["survived"], row["lost"]) == (True, 0), str(row)
     assert row["before"] >= BEFORE
 
 
@@ -75,7 +75,7 @@ def test_nodes_that_die_or_freeze_lose_nothing(scene):
 @pytest.mark.parametrize("scene", ["deleted", "moved", "byte"])
 def test_what_happens_to_the_run_folder_loses_nothing(scene):
     row = provoked(scene)
-    assert (row["survived"], row["lost"]) == (True, 0), row
+    assert (row["survived"], row["lost"]) == (True, 0), str(row)
     assert row["before"] >= BEFORE
 
 
@@ -85,7 +85,7 @@ def test_what_happens_to_the_run_folder_loses_nothing(scene):
 )
 def test_signals_lose_nothing_and_leave_no_process(scene):
     row = provoked(scene)
-    assert (row["survived"], row["lost"]) == (True, 0), row
+    assert (row["survived"], row["lost"]) == (True, 0), str(row)
     assert row["before"] >= BEFORE
 
 
@@ -110,7 +110,7 @@ def test_signals_lose_nothing_and_leave_no_process(scene):
 )
 def test_objectives_that_misbehave_neither_hang_a_run_nor_leave_anything_behind(scene):
     row = provoked(scene)
-    assert (row["survived"], row["lost"]) == (True, 0), row
+    assert (row["survived"], row["lost"]) == (True, 0), str(row)
 
 
 @pytest.mark.faults
@@ -119,21 +119,21 @@ def test_objectives_that_misbehave_neither_hang_a_run_nor_leave_anything_behind(
 )
 def test_runs_as_small_and_machines_as_poor_as_can_be(scene):
     row = provoked(scene)
-    assert row["survived"], row
+    assert row["survived"], str(row)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("scene", ["interrupt-start", "interrupt-prepare", "interrupt-choose"])
 def test_an_interrupt_before_the_first_evaluation_ends_in_one_line(scene):
     row = provoked(scene)
-    assert row["survived"], row
+    assert row["survived"], str(row)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("scene", ["returns", "missing", "misnamed", "named", "paths", "clock", "tables", "formulas"])
 def test_odd_values_names_paths_clocks_and_tables_are_taken_or_refused_in_one_line(scene):
     row = provoked(scene)
-    assert row["survived"], row
+    assert row["survived"], str(row)
 
 
 KILLED = """
