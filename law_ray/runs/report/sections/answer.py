@@ -92,9 +92,9 @@ def _starts(n_given: int) -> list[Any]:
     """Return what to add if the initial design began with orderings: the journal does not say who gave them."""
     if not n_given:
         return []
-    return [
-        Text(f"The initial design began with {n_given} given orderings. Give your own of these with `start` again.")
-    ]
+    orderings = "one ordering" if n_given == 1 else f"{n_given} orderings"
+    again = "What the objective suggests comes again by itself; give orderings of your own with `start`."
+    return [Text(f"The initial design began with {orderings} that the objective or you suggested. {again}")]
 
 
 def command(view: View) -> str:
