@@ -25,9 +25,8 @@ _PATIENCE = 5
 _REVERSED = 0.5
 """The share of kicks that reverse a path (heuristic).
 
-In single trials half and half ended 7 to 79 nats below paths alone on andes with 10,000 rows and on four tables of
-hailfinder with 100 and 200. Random moves alone ended 6 and 2 nats lower on two of the four, equally low on one, and 11
-higher on one.
+In `experiments.ours.kicks`, on 32 tables of 37 to 223 variables, half and half ended lowest or within the errors of it.
+Paths alone ended 4 to 22 nats higher with few rows of hailfinder, hepar2 and andes, moves alone at most 4.
 """
 _NEAR = 20.0
 """nats above the lowest cost of a search so far; local optima further away are not kept, but for the first
