@@ -115,7 +115,7 @@ class _Around:
 
 
 def completed(batch: IntArray, context: BatchContext, batch_size: int) -> IntArray:
-    """Return a batch (batch_size, n_items): at most so many of the free permutations `batch`, then random ones."""
+    """Return a batch (batch_size, n_items): the free permutations `batch`, at most batch_size, then random ones."""
     if len(batch) == batch_size:
         return batch
     excluded = context.excluded.copy()

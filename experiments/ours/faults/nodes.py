@@ -12,7 +12,7 @@ import psutil
 import law_ray
 from experiments.ours.faults.faulty import Faulty
 from experiments.ours.faults.processes import client
-from experiments.ours.faults.rays import OBJECT_STORE, head, kill, three_nodes
+from experiments.ours.faults.rays import OBJECT_STORE, head, kill, kill_all, three_nodes
 from experiments.ours.faults.striking import EVALS, Row, row, strike_when_due, struck
 
 HEAD_PORT = 7379  # of the first head; the second has the next port
@@ -39,16 +39,10 @@ def node_lost(fault: str, strike: Callable[[Any, Any], None], **options: Any) ->
         def strike_while_busy() -> None:
             while not any("_evaluate" in argument for p in processes_of(victim) for argument in p.cmdline()[:1]):
                 time.sleep(0.01)
-            at_last.callback(_end, processes_of(victim))  # frozen ones would outlive their cluster
+            at_last.callback(kill_all, processes_of(victim))  # frozen ones would outlive their cluster
             strike(cluster, victim)
 
         return struck(fault, objective, strike_while_busy, **options)
-
-
-def _end(processes: list[psutil.Process]) -> None:
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
 
 
 def replace(cluster: Any, node: Any) -> None:

@@ -94,6 +94,11 @@ def memory_of(name: str) -> Iterator[list[int]]:
 def kill(pid: int) -> None:
     """Kill a process and all processes that it started."""
     root = psutil.Process(pid)
-    for process in [root, *root.children(recursive=True)]:
+    kill_all([root, *root.children(recursive=True)])
+
+
+def kill_all(processes: list[psutil.Process]) -> None:
+    """Kill those of the processes that still exist."""
+    for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

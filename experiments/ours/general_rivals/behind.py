@@ -42,10 +42,10 @@ def behind(rows: pd.DataFrame) -> str:
             settings += 1
             if own.mean() <= rival.mean:
                 continue
-            joint_errors = in_combined_errors(own, rival.mean, rival.error)
-            tied += joint_errors <= TIED
+            combined_errors = in_combined_errors(own, rival.mean, rival.error)
+            tied += combined_errors <= TIED
             values = plus_minus(own.mean(), standard_error(own)), plus_minus(rival.mean, rival.error)
-            lines.append([problem, batch_size, evaluations, values[0], rival.name, values[1], joint_errors])
+            lines.append([problem, batch_size, evaluations, values[0], rival.name, values[1], combined_errors])
     if not settings:
         return ""
     lines.sort(key=lambda line: (line[1], line[2]))
